@@ -1,1 +1,15 @@
-//! Under construction.
+#![doc = include_str!("FORMAT.md")]
+//!
+//! The types below are the routing vocabulary and the records that frame a session. Messages are not
+//! deserialised as a whole anywhere: stages look at their head and splice bytes (see `stream`).
+
+mod problems;
+mod session;
+mod words;
+
+pub use problems::{Place, Problem, Problems, problem};
+pub use session::{Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Session, Via};
+pub use words::{Harness, Origin, Reason, Role, Status};
+
+/// Version of the stream that this library reads and writes; a newer one is refused.
+pub const VERSION: u64 = 1;

@@ -1,1 +1,31 @@
-//! Under construction.
+//! Records on pipes and files: splitting into lines, scanning, compression, the structure of a stream.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lines` | bytes to lines, memory bounded by the longest line |
+//! | `json`, `simd` | what is valid JSON, and where its values stand |
+//! | `record` | the head of a record, edits of single fields |
+//! | `draft` | records written so that the next stage decides from their head |
+//! | `source`, `sink` | whole streams in and out |
+//! | `native` | a session file of an agent, seekable |
+//! | `world` | clock, ids and environment as values |
+
+mod draft;
+mod error;
+pub mod json;
+mod lines;
+mod native;
+mod record;
+mod simd;
+mod sink;
+mod source;
+mod world;
+
+pub use draft::{By, Draft, number};
+pub use error::{Error, Result};
+pub use lines::{Line, Lines};
+pub use native::Native;
+pub use record::{Head, Kind, Record, splice, with_fields};
+pub use sink::{Output, Sink};
+pub use source::{Compression, Input, Source, decompressed, open, stdin};
+pub use world::World;

@@ -1,0 +1,97 @@
+//! Where records go.
+
+use super::source::Compression;
+use super::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+/// Takes records, one at a time.
+pub trait Sink {
+    /// Takes one record: its line without the line feed.
+    fn put(&mut self, line: &[u8]) -> Result<()>;
+}
+
+impl Sink for Vec<Vec<u8>> {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
+        self.push(line.to_vec());
+        Ok(())
+    }
+}
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 256 << 10;
+
+/// A file or pipe of records.
+pub struct Output {
+    writer: Compressor,
+    place: String,
+    each_line: bool,
+}
+
+enum Compressor {
+    None(BufWriter<File>),
+    Zstd(Box<zstd::stream::write::Encoder<'static, BufWriter<File>>>),
+    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+}
+
+impl Output {
+    /// Standard output; records reach a terminal one by one.
+    pub fn stdout() -> Result<Output> {
+        let stdout = io::stdout();
+        // a descriptor of its own, past std's line buffer
+        let owned = stdout.as_fd().try_clone_to_owned().map_err(Error::io("stdout"))?;
+        let mut out = Output::file(File::from(owned), "stdout", Compression::None)?;
+        out.each_line = stdout.is_terminal();
+        Ok(out)
+    }
+
+    /// A file that is open for writing; `place` names it in errors.
+    pub fn file(file: File, place: impl Into<String>, compression: Compression) -> Result<Output> {
+        let place = place.into();
+        let buffer = BufWriter::with_capacity(BUFFER, file);
+        let writer = match compression {
+            Compression::None => Compressor::None(buffer),
+            Compression::Zstd => Compressor::Zstd(Box::new(
+                zstd::stream::write::Encoder::new(buffer, 0).map_err(Error::io(&place))?,
+            )),
+            Compression::Gzip => {
+                Compressor::Gzip(flate2::write::GzEncoder::new(buffer, flate2::Compression::default()))
+            }
+        };
+        Ok(Output { writer, place, each_line: false })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.writer {
+            Compressor::None(w) => w.write_all(bytes),
+            Compressor::Zstd(w) => w.write_all(bytes),
+            Compressor::Gzip(w) => w.write_all(bytes),
+        }
+    }
+
+    /// Hands everything on. The last thing before success: an error here fails the command.
+    pub fn finish(self) -> Result<File> {
+        let place = self.place;
+        let buffer = match self.writer {
+            Compressor::None(w) => Ok(w),
+            Compressor::Zstd(w) => w.finish(),
+            Compressor::Gzip(w) => w.finish(),
+        }
+        .map_err(Error::io(&place))?;
+        buffer.into_inner().map_err(|e| Error::io(place)(e.into_error()))
+    }
+}
+
+impl Sink for Output {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
+        let flush = self.each_line;
+        self.write(line)
+            .and_then(|()| self.write(b"\n"))
+            .and_then(|()| match &mut self.writer {
+                Compressor::None(w) if flush => w.flush(),
+                _ => Ok(()),
+            })
+            .map_err(Error::io(&self.place))
+    }
+}

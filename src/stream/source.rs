@@ -1,0 +1,180 @@
+//! Reading a stream of records: compression, structure, versions.
+
+use super::json::Tape;
+use super::{Error, Kind, Lines, Record, Result};
+use crate::record::{Abort, VERSION};
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Whatever holds bytes, decompressed.
+pub type Input = Box<dyn Read>;
+
+/// Standard input, decompressed when it begins like a `.zst` or `.gz` file.
+pub fn stdin() -> Result<Input> {
+    decompressed(io::stdin().lock()).map_err(Error::io("stdin"))
+}
+
+/// A file, opened read-only, decompressed when it begins like a `.zst` or `.gz` file.
+pub fn open(path: &Path) -> Result<Input> {
+    let place = path.display().to_string();
+    let file = File::open(path).map_err(Error::io(&place))?;
+    decompressed(file).map_err(Error::io(place))
+}
+
+/// How a byte stream is compressed, by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Zstandard (RFC 8878).
+    Zstd,
+    /// gzip (RFC 1952).
+    Gzip,
+}
+
+impl Compression {
+    /// Tells by the magic number.
+    pub fn detect(head: &[u8]) -> Compression {
+        match head {
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            _ => Compression::None,
+        }
+    }
+
+    /// Tells by a file name.
+    pub fn of_name(path: &Path) -> Compression {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("zst") => Compression::Zstd,
+            Some("gz") => Compression::Gzip,
+            _ => Compression::None,
+        }
+    }
+}
+
+/// Puts a decompressor in front when the bytes begin with a known magic number.
+pub fn decompressed(mut raw: impl Read + 'static) -> io::Result<Input> {
+    let mut head = Vec::with_capacity(4);
+    raw.by_ref().take(4).read_to_end(&mut head)?;
+    let kind = Compression::detect(&head);
+    let whole = io::Cursor::new(head).chain(raw);
+    Ok(match kind {
+        Compression::None => Box::new(whole),
+        Compression::Zstd => Box::new(zstd::stream::read::Decoder::new(whole)?),
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(whole)),
+    })
+}
+
+/// A reader of records that holds the stream to its structure.
+pub struct Source<R> {
+    lines: Lines<R>,
+    tape: Tape,
+    name: String,
+    line: u64,
+    session: Option<String>,
+    sessions: u64,
+}
+
+impl<R: Read> Source<R> {
+    /// Reads records from here on; `name` stands for the source in errors.
+    pub fn new(reader: R, name: impl Into<String>) -> Source<R> {
+        Source {
+            lines: Lines::new(reader),
+            tape: Tape::new(),
+            name: name.into(),
+            line: 0,
+            session: None,
+            sessions: 0,
+        }
+    }
+
+    /// How many sessions have begun.
+    pub fn sessions(&self) -> u64 {
+        self.sessions
+    }
+
+    /// The next record, or `None` at the end of a whole stream.
+    ///
+    /// # Errors
+    /// A record of a wrong form, a record outside a session, a session without `end`, a newer version, or
+    /// an `abort` record, which says that an earlier stage died.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
+        let Source { lines, tape, name, line: number, session, sessions } = self;
+        let (blank, line) = lines.next_filled_line().map_err(|e| cut(name, *number, e))?;
+        *number += blank;
+        let Some(line) = line else {
+            return match session.take() {
+                None => Ok(None),
+                Some(id) => Err(Error::input(
+                    format!("{name}:{number}"),
+                    format!(
+                        "the stream ends inside session {id}: the command before this one did not finish"
+                    ),
+                )),
+            };
+        };
+        *number += 1;
+        let place = || format!("{name}:{number}");
+        let at = |e: Error| match e {
+            Error::Shape { what } => Error::input(place(), what),
+            other => other,
+        };
+        let record = Record::new(line.bytes, tape).map_err(at)?;
+        match record.head().kind {
+            Kind::Session => {
+                let start: Start = record.decode().map_err(at)?;
+                if start.relay > VERSION {
+                    let what = format!(
+                        "this stream is of version {}, this relay reads up to {VERSION}",
+                        start.relay
+                    );
+                    return Err(
+                        Error::input(place(), what).with_hint("update relay where the stream is read")
+                    );
+                }
+                if let Some(id) = session {
+                    return Err(Error::input(
+                        place(),
+                        format!("session {id} has no `end` before the next one"),
+                    ));
+                }
+                *session = Some(start.session_id);
+                *sessions += 1;
+            }
+            Kind::End => {
+                if session.take().is_none() {
+                    return Err(Error::input(place(), "`end` outside a session"));
+                }
+            }
+            Kind::Message | Kind::Native if session.is_none() => {
+                return Err(Error::input(place(), "a record outside a session").with_hint(
+                    "a stream begins with what relay-read prints; give a native session file to relay-read",
+                ));
+            }
+            Kind::Abort => {
+                let abort: Abort = record.decode().map_err(at)?;
+                return Err(Error::Aborted(abort));
+            }
+            Kind::Message | Kind::Native | Kind::Unknown => {}
+        }
+        Ok(Some(record))
+    }
+}
+
+#[derive(Deserialize)]
+struct Start {
+    relay: u64,
+    session_id: String,
+}
+
+/// A compressed stream that ends early is truncated input, not a failure of the machine.
+fn cut(name: &str, line: u64, e: io::Error) -> Error {
+    match e.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
+            Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
+        }
+        _ => Error::io(name)(e),
+    }
+}
