@@ -1,0 +1,11 @@
+//! The one integration binary: every test of the commands and of the real clients is a module of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
+)]
+
+mod clients;
+mod support;
