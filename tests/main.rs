@@ -3,7 +3,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
     reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
 )]
 
