@@ -5,6 +5,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod files;
 
 use crate::record::{Problem, Problems};
 use crate::stream::{Error, Native, Record, Result, Sink, World};

@@ -192,7 +192,8 @@ impl<'a> Head<'a> {
             return Err(missing("tool_call_id"));
         }
         if role == Role::ToolCall {
-            if self.tool_name.is_none() {
+            // `null` where the source itself has no name
+            if value.get("tool_name").is_none() {
                 return Err(missing("tool_name"));
             }
             return value.get("input").map(|_| ()).ok_or_else(|| missing("input"));

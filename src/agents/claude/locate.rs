@@ -30,3 +30,10 @@ impl Store for Sessions {
         Err(Error::failed("under construction"))
     }
 }
+
+/// Folder name of a project.
+pub(super) fn folder_name(path: &str) -> String {
+    path.encode_utf16()
+        .map(|u| char::from_u32(u32::from(u)).filter(char::is_ascii_alphanumeric).unwrap_or('-'))
+        .collect()
+}

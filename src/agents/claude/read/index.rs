@@ -1,0 +1,967 @@
+//! First pass: what each line is, in 32 bytes a line, and the facts of the header.
+//!
+//! Long lists here are plain vectors of numbers. Ids are kept as 64-bit hashes; with 2^22 lines the chance
+//! that two different ids of one session meet is one in two million.
+
+use crate::agents::files::Ledger;
+use crate::agents::{History, ReadOptions};
+use crate::record::{Lineage, Problems, problem};
+use crate::stream::json::{self, Tape, Text, Value};
+use crate::stream::{Error, Lines, Native, Result};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// No line.
+pub(super) const NONE: u32 = u32::MAX;
+/// A parent that is named but not in the file.
+pub(super) const DANGLING: u32 = u32::MAX - 1;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kind {
+    /// No record at all: blank, or not JSON.
+    Nothing,
+    /// A state line, a journal line, or of a type that this version does not know.
+    State,
+    User,
+    Assistant,
+    Attachment,
+    System,
+    /// A link of the chain only.
+    Progress,
+}
+
+/// Facts of a line, as bits.
+pub(super) mod bit {
+    pub(in super::super) const SIDECHAIN: u32 = 1 << 3;
+    pub(in super::super) const META: u32 = 1 << 4;
+    pub(in super::super) const API_ERROR: u32 = 1 << 5;
+    /// Holds tool results.
+    pub(in super::super) const RESULT: u32 = 1 << 6;
+    /// Holds tool calls.
+    pub(in super::super) const CALL: u32 = 1 << 7;
+    /// Holds blocks that are neither.
+    pub(in super::super) const OTHER: u32 = 1 << 8;
+    /// Nothing but blank text.
+    pub(in super::super) const BLANK: u32 = 1 << 9;
+    pub(in super::super) const BOUNDARY: u32 = 1 << 10;
+    pub(in super::super) const SUMMARY: u32 = 1 << 11;
+    pub(in super::super) const LOCAL_COMMAND: u32 = 1 << 12;
+    pub(in super::super) const QUEUED: u32 = 1 << 13;
+    /// Only readable with a repair that the client does not make.
+    pub(in super::super) const RESCUED: u32 = 1 << 14;
+    /// The record is not the plain line: see [`super::Index::patches`].
+    pub(in super::super) const PATCHED: u32 = 1 << 15;
+    /// A later line has the same id and stands in this one's place, or an earlier one does.
+    pub(in super::super) const SUPERSEDED: u32 = 1 << 16;
+    /// The client's own "No response requested.".
+    pub(in super::super) const SYNTHETIC: u32 = 1 << 17;
+    /// More than one tool id: see [`super::Index::more_tools`].
+    pub(in super::super) const MANY: u32 = 1 << 18;
+    pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Has no id of its own.
+    pub(in super::super) const NO_ID: u32 = 1 << 20;
+    /// Set by the plan: part of the live conversation.
+    pub(in super::super) const LIVE: u32 = 1 << 21;
+    /// Set by the plan: on the path from the leaf.
+    pub(in super::super) const PATH: u32 = 1 << 22;
+    /// Set by the plan, three bits: why the line is not live.
+    pub(in super::super) const REASON: u32 = 23;
+    /// Five bits: which session id the line names.
+    pub(in super::super) const SESSION: u32 = 26;
+    /// The note that an earlier relay wrote.
+    pub(in super::super) const NOTE: u32 = 1 << 31;
+}
+
+/// One line, or one of several records that were found on one line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    /// Hash of the line's id.
+    pub id: u64,
+    /// Hash of its first tool id, of calls or results.
+    pub tool: u64,
+    /// Number of the entry that its parent is, [`NONE`] or [`DANGLING`].
+    pub parent: u32,
+    /// Number of its model message, or [`NONE`].
+    pub group: u32,
+    /// Bytes that the line takes in the file, line feed included; 0 for further records of a line.
+    pub length: u32,
+    pub bits: u32,
+}
+
+impl Entry {
+    pub(super) fn kind(&self) -> Kind {
+        match self.bits & 7 {
+            1 => Kind::State,
+            2 => Kind::User,
+            3 => Kind::Assistant,
+            4 => Kind::Attachment,
+            5 => Kind::System,
+            6 => Kind::Progress,
+            _ => Kind::Nothing,
+        }
+    }
+
+    pub(super) fn has(&self, bit: u32) -> bool {
+        self.bits & bit != 0
+    }
+
+    /// A line that can stand in the tree.
+    pub(super) fn is_node(&self) -> bool {
+        matches!(self.kind(), Kind::User | Kind::Assistant | Kind::Attachment | Kind::System)
+            && !self.has(bit::SUPERSEDED)
+    }
+
+    /// A prompt, an answer, a call or a result.
+    pub(super) fn is_conversation(&self) -> bool {
+        matches!(self.kind(), Kind::User | Kind::Assistant)
+    }
+}
+
+/// How the record of a patched line is got from its bytes.
+#[derive(Debug, Clone)]
+pub(super) struct Patch {
+    /// Entry whose bytes hold it (the first of its line).
+    pub owner: u32,
+    /// Which of those bytes, NUL bytes left out first when `nul`.
+    pub range: std::ops::Range<usize>,
+    /// NUL bytes are taken out before anything else.
+    pub nul: bool,
+}
+
+/// All that the first pass finds.
+pub(super) struct Index {
+    pub entries: Vec<Entry>,
+    /// Offsets of every 256th entry.
+    marks: Vec<u64>,
+    /// Entries that are further records of the line before them.
+    pub extras: Vec<u32>,
+    pub patches: HashMap<u32, Patch>,
+    /// The newest line with the id of this one, where it is not the line itself.
+    pub newest: HashMap<u32, u32>,
+    pub more_tools: HashMap<u32, Vec<u64>>,
+    slots: Vec<u32>,
+    filled: usize,
+    hasher: RandomState,
+    groups: HashMap<u64, u32>,
+    sessions: Vec<u64>,
+    pending: Vec<(u32, u64)>,
+    /// `last-prompt` of the newest such line.
+    pub leaf: Option<u64>,
+    pub facts: Facts,
+    pub problems: Problems,
+    lenient: bool,
+    previous: u32,
+}
+
+/// What becomes the session record.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub session_ids: Vec<String>,
+    pub first_time: Option<String>,
+    pub last_time: Option<String>,
+    pub directories: Vec<String>,
+    pub custom_title: Option<String>,
+    pub generated_title: Option<String>,
+    /// Titles with the hash of the line that they name.
+    pub summaries: Vec<(u64, String)>,
+    pub model: Option<String>,
+    pub version: Option<String>,
+    pub branch: Option<String>,
+    pub used_tokens: Option<u64>,
+    pub agent_id: Option<String>,
+    pub files: Ledger,
+    pub relay: Option<Vec<Lineage>>,
+    /// Lines of Qwen Code, which has the same envelope.
+    pub qwen: u64,
+    /// Lines of a type that Claude Code writes.
+    pub claude: u64,
+}
+
+/// State lines of the clients 1.0 to 2.1.332 and those that public reports name.
+const STATE_TYPES: &[&str] = &[
+    "summary",
+    "queue-operation",
+    "last-prompt",
+    "custom-title",
+    "agent-name",
+    "ai-title",
+    "mode",
+    "permission-mode",
+    "file-history-snapshot",
+    "file-history-delta",
+    "tools-used",
+    "cost-state",
+    "atis-latch",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "pr-link",
+    "worktree-state",
+    "agent-setting",
+    "agent-color",
+    "tag",
+    "continued-in",
+    "started",
+    "result",
+];
+
+/// Keys whose value is large and never looked into in the first pass.
+const OPAQUE: &[&str] = &["snapshot", "usage_by_model", "trackedFileBackups"];
+
+impl Index {
+    /// Reads the whole file once.
+    pub(super) fn build(native: &Native, options: &ReadOptions) -> Result<Index> {
+        let mut index = Index {
+            entries: Vec::new(),
+            marks: Vec::new(),
+            extras: Vec::new(),
+            patches: HashMap::new(),
+            newest: HashMap::new(),
+            more_tools: HashMap::new(),
+            slots: Vec::new(),
+            filled: 0,
+            hasher: RandomState::new(),
+            groups: HashMap::new(),
+            sessions: Vec::new(),
+            pending: Vec::new(),
+            leaf: None,
+            facts: Facts::default(),
+            problems: Problems::default(),
+            lenient: options.history != History::Exact,
+            previous: NONE,
+        };
+        let mut lines = Lines::new(native.reader_at(0)?);
+        let mut tape = Tape::new();
+        let mut offset = 0u64;
+        loop {
+            let place = native.name();
+            let Some(line) = lines.next_line().map_err(Error::io(place))? else { break };
+            let length = line.bytes.len() + usize::from(line.terminated);
+            index.line(line.bytes, line.terminated, length, offset, &mut tape);
+            offset += length as u64;
+            if options.strict
+                && let Some(bad) = index.problems.iter().find(|p| {
+                    [problem::BAD_LINE, problem::NUL, problem::GLUED, problem::UTF8, problem::SURROGATE]
+                        .contains(&p.kind.as_str())
+                })
+            {
+                let at = bad.first.first().and_then(|p| p.line).unwrap_or(0);
+                let note = bad.first.first().map_or("", |p| &p.note);
+                return Err(Error::input(format!("{place}:{at}"), format!("{}: {note}", bad.kind)));
+            }
+        }
+        index.resolve();
+        Ok(index)
+    }
+
+    /// 1-based line number of an entry.
+    pub(super) fn line_of(&self, entry: u32) -> u64 {
+        let before = self.extras.partition_point(|&x| x <= entry);
+        u64::from(entry) + 1 - before as u64
+    }
+
+    /// Where the line of an entry begins and how long it is without its line feed.
+    pub(super) fn place(&self, entry: u32) -> (u64, usize) {
+        let mark = entry as usize / 256;
+        let mut offset = self.marks.get(mark).copied().unwrap_or(0);
+        for e in self.entries.iter().take(entry as usize).skip(mark * 256) {
+            offset += u64::from(e.length);
+        }
+        (offset, self.entry(entry).length as usize)
+    }
+
+    /// Bytes of the file up to the last line that was seen.
+    pub(super) fn size(&self) -> u64 {
+        match self.entries.len().checked_sub(1) {
+            Some(last) => {
+                let (offset, length) = self.place(last as u32);
+                offset + length as u64
+            }
+            None => 0,
+        }
+    }
+
+    pub(super) fn entry(&self, at: u32) -> Entry {
+        self.entries.get(at as usize).copied().unwrap_or(Entry {
+            id: 0,
+            tool: 0,
+            parent: NONE,
+            group: NONE,
+            length: 0,
+            bits: 0,
+        })
+    }
+
+    pub(super) fn set(&mut self, at: u32, bits: u32) {
+        if let Some(e) = self.entries.get_mut(at as usize) {
+            e.bits |= bits;
+        }
+    }
+
+    pub(super) fn hash(&self, text: Text<'_>) -> u64 {
+        // one id may be spelled with and without escapes
+        self.hasher.hash_one(&*text.decode())
+    }
+
+    /// The entry with this id, links and state lines too.
+    pub(super) fn find(&self, id: u64) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut slot = id as usize & mask;
+        loop {
+            match self.slots.get(slot).copied()? {
+                NONE => return None,
+                entry if self.entry(entry).id == id => return Some(entry),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    fn insert(&mut self, entry: u32) {
+        if (self.filled + 1) * 5 > self.slots.len() * 4 {
+            let size = (self.slots.len() * 2).max(1024);
+            let old = std::mem::replace(&mut self.slots, vec![NONE; size]);
+            for e in old {
+                if e != NONE {
+                    self.place_slot(e);
+                }
+            }
+        }
+        self.place_slot(entry);
+        self.filled += 1;
+    }
+
+    fn place_slot(&mut self, entry: u32) {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut slot = self.entry(entry).id as usize & mask;
+        while let Some(s) = self.slots.get_mut(slot) {
+            if *s == NONE {
+                *s = entry;
+                return;
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn push(&mut self, entry: Entry, offset: u64) -> u32 {
+        let at = self.entries.len() as u32;
+        if at.is_multiple_of(256) {
+            self.marks.push(offset);
+        }
+        self.entries.push(entry);
+        at
+    }
+
+    /// Takes one line: finds out what it is, whatever its state.
+    fn line(&mut self, bytes: &[u8], terminated: bool, length: usize, offset: u64, tape: &mut Tape) {
+        let number = self.entries.len() as u64 + 1 - self.extras.len() as u64;
+        let nothing = Entry { id: 0, tool: 0, parent: NONE, group: NONE, length: length as u32, bits: 0 };
+        let owner = self.push(nothing, offset);
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        // a byte order mark is no part of the first record
+        let bom = if number == 1 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let body = bytes.get(bom..).unwrap_or_default();
+        match tape.parse_opaque(body, OPAQUE) {
+            Ok(value) if value.is_object() => {
+                if let Some(key) = value.duplicate_key() {
+                    self.problems.add(problem::DUPLICATE_KEY, Some(number), key.decode());
+                }
+                if value.has_lone_surrogate() {
+                    self.problems.add(problem::SURROGATE, Some(number), "replaced by U+FFFD");
+                    let fixed = json::without_lone_surrogates(body);
+                    self.patch(owner, Patch { owner, range: bom..bytes.len(), nul: false }, 0, &fixed, tape);
+                } else if bom > 0 {
+                    self.patch(owner, Patch { owner, range: bom..bytes.len(), nul: false }, 0, body, tape);
+                } else {
+                    self.record(owner, value, 0);
+                }
+                return;
+            }
+            Ok(_) => {
+                self.problems.add(problem::BAD_LINE, Some(number), "JSON, but no object");
+                return;
+            }
+            Err(_) => {}
+        }
+        self.damaged(owner, number, bytes, bom, terminated, tape);
+    }
+
+    /// A line that is no JSON as it stands. The client reads the first of several glued values and lossy
+    /// UTF-8 (READING.md rule 5); the rest is a rescue.
+    fn damaged(
+        &mut self,
+        owner: u32,
+        number: u64,
+        bytes: &[u8],
+        bom: usize,
+        terminated: bool,
+        tape: &mut Tape,
+    ) {
+        let mut rescued = 0;
+        let mut body = bytes.get(bom..).unwrap_or_default().to_vec();
+        let mut nul = false;
+        if let Err(json::Error::Utf8(_)) = tape.parse(&body) {
+            self.problems.add(problem::UTF8, Some(number), "bytes that are no UTF-8 replaced by U+FFFD");
+            body = String::from_utf8_lossy(&body).into_owned().into_bytes();
+        }
+        if memchr::memchr(0, &body).is_some() {
+            nul = true;
+            let all = body.len();
+            body.retain(|&b| b != 0);
+            self.problems.add(problem::NUL, Some(number), format!("{} NUL bytes", all - body.len()));
+            if body.iter().all(u8::is_ascii_whitespace) {
+                return;
+            }
+            rescued = bit::RESCUED;
+        }
+        let mut start = 0;
+        let mut found = 0u32;
+        let mut lost = false;
+        while let Some(rest) = body.get(start..) {
+            let lead = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+            start += lead;
+            let Some(rest) = body.get(start..).filter(|r| !r.is_empty()) else { break };
+            match tape.parse_prefix(rest) {
+                Ok((value, end)) if value.is_object() => {
+                    let range = start + bom..start + bom + end;
+                    let record = if value.has_lone_surrogate() {
+                        json::without_lone_surrogates(rest.get(..end).unwrap_or_default())
+                    } else {
+                        rest.get(..end).unwrap_or_default().to_vec()
+                    };
+                    let at = if found == 0 {
+                        owner
+                    } else {
+                        let none = Entry { id: 0, tool: 0, parent: NONE, group: NONE, length: 0, bits: 0 };
+                        let offset = self.place(owner).0 + u64::from(self.entry(owner).length);
+                        let at = self.push(none, offset);
+                        self.extras.push(at);
+                        at
+                    };
+                    // whole values at the start of a line are read by the client, but only the first
+                    let bits = if found > 0 || lost { bit::RESCUED } else { rescued };
+                    found += 1;
+                    self.patch(at, Patch { owner, range, nul }, bits, &record, tape);
+                    start += end;
+                }
+                _ => {
+                    lost = true;
+                    // a record cut short, and perhaps a whole one behind it
+                    match next_record(rest) {
+                        Some(skip) => start += skip,
+                        None => break,
+                    }
+                }
+            }
+        }
+        if found > 1 || (found > 0 && lost) {
+            self.problems.add(problem::GLUED, Some(number), format!("{found} records found on one line"));
+        }
+        if found == 0 || lost {
+            if terminated {
+                self.problems.add(problem::BAD_LINE, Some(number), "no JSON");
+            } else {
+                self.problems.add(
+                    problem::TRUNCATED_TAIL,
+                    Some(number),
+                    "the last line is cut or still being written",
+                );
+            }
+        }
+    }
+
+    fn patch(&mut self, at: u32, patch: Patch, bits: u32, record: &[u8], tape: &mut Tape) {
+        self.patches.insert(at, patch);
+        if let Ok(value) = tape.parse_opaque(record, OPAQUE) {
+            self.record(at, value, bits | bit::PATCHED);
+        }
+    }
+
+    /// Takes one record.
+    fn record(&mut self, at: u32, value: Value<'_>, mut bits: u32) {
+        let line = self.line_of(at);
+        let kind_text = value.get("type").and_then(|v| v.text());
+        let kind = match kind_text.map(|t| t.decode()).as_deref() {
+            Some("user") => Kind::User,
+            Some("assistant") => Kind::Assistant,
+            Some("attachment") => Kind::Attachment,
+            Some("system") => Kind::System,
+            Some("progress") => Kind::Progress,
+            Some(other) => {
+                if STATE_TYPES.contains(&other) {
+                    self.facts.claude += 1;
+                } else {
+                    self.problems.add(
+                        problem::UNKNOWN_TYPE,
+                        Some(line),
+                        other.chars().take(60).collect::<String>(),
+                    );
+                }
+                Kind::State
+            }
+            None => {
+                self.problems.add(problem::UNKNOWN_TYPE, Some(line), "a line without type");
+                Kind::State
+            }
+        };
+        let message = value.get("message");
+        if message.is_some_and(|m| m.get("parts").is_some()) {
+            self.facts.qwen += 1;
+            self.bits(at, Kind::State as u32 | bits);
+            return;
+        }
+        if kind != Kind::State {
+            self.facts.claude += 1;
+        }
+        if value.get("isSidechain").and_then(|v| v.bool()) == Some(true) {
+            bits |= bit::SIDECHAIN;
+        }
+        if value.get("isMeta").and_then(|v| v.bool()) == Some(true) {
+            bits |= bit::META;
+        }
+        if value.get("isApiErrorMessage").and_then(|v| v.bool()) == Some(true) {
+            bits |= bit::API_ERROR;
+        }
+        if value.get("isCompactSummary").and_then(|v| v.bool()) == Some(true) {
+            bits |= bit::SUMMARY;
+        }
+        if value.get("relay").and_then(|r| r.get("note")).and_then(|v| v.bool()) == Some(true) {
+            bits |= bit::NOTE;
+        }
+        let is_tree = matches!(kind, Kind::User | Kind::Assistant | Kind::Attachment | Kind::System);
+        bits |= self.session_bits(value);
+        self.header(value, kind, bits);
+        match kind {
+            Kind::User | Kind::Assistant => {
+                if let Some(message) = message {
+                    bits |= self.message(at, kind, message, value);
+                }
+            }
+            Kind::Attachment => {
+                let a = value.get("attachment");
+                let queued = a.and_then(|a| a.get("type")).and_then(|t| t.text());
+                let prompt = a.and_then(|a| a.get("prompt"));
+                if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
+                    bits |= bit::QUEUED | bit::OTHER;
+                }
+            }
+            Kind::System => {
+                match value.get("subtype").and_then(|v| v.text()).map(|t| t.decode()).as_deref() {
+                    Some("compact_boundary") => bits |= bit::BOUNDARY,
+                    Some("local_command") => bits |= bit::LOCAL_COMMAND | bit::OTHER,
+                    _ => {}
+                }
+            }
+            Kind::State => self.state(value),
+            Kind::Nothing | Kind::Progress => {}
+        }
+        self.bits(at, kind as u32 | bits);
+        self.connect(at, value, is_tree, kind);
+    }
+
+    fn bits(&mut self, at: u32, bits: u32) {
+        if let Some(e) = self.entries.get_mut(at as usize) {
+            e.bits = bits;
+        }
+    }
+
+    /// Enters a line into the tree.
+    fn connect(&mut self, at: u32, value: Value<'_>, is_tree: bool, kind: Kind) {
+        let own = value.get("uuid").and_then(|v| v.text());
+        let id = match own {
+            Some(own) => self.hash(own),
+            // lines without id share one place, the last one wins (READING.md rule 2)
+            None if is_tree && !self.lenient => self.hasher.hash_one("undefined"),
+            None if is_tree => {
+                self.set(at, bit::NO_ID);
+                let parent = self.previous;
+                if let Some(e) = self.entries.get_mut(at as usize) {
+                    e.parent = parent;
+                }
+                if !self.entry(at).has(bit::SIDECHAIN) {
+                    self.previous = at;
+                }
+                let line = self.line_of(at);
+                self.problems.add(problem::RESCUED, Some(line), "a line without id, read in file order");
+                return;
+            }
+            None => return,
+        };
+        let line = self.line_of(at);
+        if let Some(e) = self.entries.get_mut(at as usize) {
+            e.id = id;
+        }
+        let parent = match value.get("parentUuid").and_then(|v| v.text()) {
+            None => NONE,
+            Some(text) if text.is_empty() => NONE,
+            Some(text) => {
+                let hash = self.hash(text);
+                self.find(hash).unwrap_or_else(|| {
+                    self.pending.push((at, hash));
+                    DANGLING
+                })
+            }
+        };
+        if let Some(e) = self.entries.get_mut(at as usize) {
+            e.parent = parent;
+        }
+        match self.find(id) {
+            None => self.insert(at),
+            Some(first) => {
+                if own.is_some() {
+                    self.problems.add(
+                        problem::DUPLICATE_ID,
+                        Some(line),
+                        format!("also line {}", self.line_of(first)),
+                    );
+                }
+                self.supersede(first, at, kind, parent);
+            }
+        }
+        if is_tree && !self.entry(at).has(bit::SIDECHAIN) && !self.entry(at).has(bit::SUPERSEDED) {
+            self.previous = at;
+        }
+    }
+
+    /// Two lines with one id: the position of the first, the content of the last (READING.md rule 3).
+    fn supersede(&mut self, first: u32, last: u32, kind: Kind, parent: u32) {
+        let was = self.entry(first);
+        if self.entry(last).has(bit::RESCUED)
+            || !matches!(kind, Kind::User | Kind::Assistant | Kind::Attachment | Kind::System)
+        {
+            self.set(last, bit::SUPERSEDED);
+            return;
+        }
+        let new = self.entry(last);
+        self.set(last, bit::SUPERSEDED);
+        if let Some(old) = self.newest.insert(first, last) {
+            self.set(old, bit::SUPERSEDED);
+        }
+        if let Some(e) = self.entries.get_mut(first as usize) {
+            let length = e.length;
+            *e = Entry { id: was.id, length, parent: if parent == first { NONE } else { parent }, ..new };
+        }
+        if let Some(p) = self.pending.iter().position(|(at, _)| *at == last) {
+            let (_, hash) = self.pending.swap_remove(p);
+            self.pending.push((first, hash));
+        } else {
+            self.pending.retain(|(at, _)| *at != first);
+        }
+        if let Some(more) = self.more_tools.get(&last).cloned() {
+            self.more_tools.insert(first, more);
+        }
+    }
+
+    /// Parents that stand behind their children.
+    fn resolve(&mut self) {
+        for (at, hash) in std::mem::take(&mut self.pending) {
+            let parent = self.find(hash).unwrap_or(DANGLING);
+            if let Some(e) = self.entries.get_mut(at as usize) {
+                e.parent = parent;
+            }
+        }
+    }
+
+    fn session_bits(&mut self, value: Value<'_>) -> u32 {
+        let Some(id) = value.get("sessionId").and_then(|v| v.text()) else { return 31 << bit::SESSION };
+        let hash = self.hash(id);
+        let n = match self.sessions.iter().position(|&h| h == hash) {
+            Some(n) => n,
+            None => {
+                self.sessions.push(hash);
+                if self.facts.session_ids.len() < 32 {
+                    self.facts.session_ids.push(id.decode().into_owned());
+                }
+                self.sessions.len() - 1
+            }
+        };
+        (n.min(30) as u32) << bit::SESSION
+    }
+
+    /// Blocks and ids of a message.
+    fn message(&mut self, at: u32, kind: Kind, message: Value<'_>, line: Value<'_>) -> u32 {
+        let mut bits = 0;
+        if kind == Kind::Assistant {
+            if let Some(id) = message.get("id").and_then(|v| v.text()).filter(|t| !t.is_empty()) {
+                let hash = self.hash(id);
+                let next = self.groups.len() as u32;
+                let group = *self.groups.entry(hash).or_insert(next);
+                if let Some(e) = self.entries.get_mut(at as usize) {
+                    e.group = group;
+                }
+            }
+            self.assistant_facts(message, line);
+        }
+        let Some(content) = message.get("content") else { return bits };
+        let mut tools: Vec<u64> = Vec::new();
+        if let Some(text) = content.text() {
+            bits |= bit::OTHER;
+            if text.is_blank() {
+                bits |= bit::BLANK;
+            }
+            if kind == Kind::User && text == "Warmup" {
+                bits |= bit::WARMUP;
+            }
+            if kind == Kind::Assistant && self.is_synthetic(message) && text == "No response requested." {
+                bits |= bit::SYNTHETIC;
+            }
+        }
+        let mut blank = content.items().next().is_some();
+        for block in content.items() {
+            if !block.is_object() {
+                if self.lenient && block.text().is_some() {
+                    bits |= bit::OTHER;
+                    blank = false;
+                }
+                continue;
+            }
+            let kind_of = block.get("type").and_then(|v| v.text());
+            let id_key = if kind_of.is_some_and(|t| t == "tool_use") && kind == Kind::Assistant {
+                bits |= bit::CALL;
+                self.call(block, line);
+                Some("id")
+            } else if kind_of.is_some_and(|t| t == "tool_result") && kind == Kind::User {
+                bits |= bit::RESULT;
+                self.result(block, line);
+                Some("tool_use_id")
+            } else {
+                bits |= bit::OTHER;
+                None
+            };
+            let text = block.get("text").and_then(|v| v.text());
+            let is_text = kind_of.is_some_and(|t| t == "text");
+            blank &= is_text && text.is_none_or(|t| t.is_blank());
+            if is_text && kind == Kind::User && text.is_some_and(|t| t == "Warmup") {
+                bits |= bit::WARMUP;
+            }
+            if is_text
+                && kind == Kind::Assistant
+                && text.is_some_and(|t| t == "No response requested.")
+                && self.is_synthetic(message)
+            {
+                bits |= bit::SYNTHETIC;
+            }
+            if let Some(id) = id_key.and_then(|k| block.get(k)).and_then(|v| v.text()) {
+                tools.push(self.hash(id));
+            } else if id_key.is_some() {
+                tools.push(0);
+            }
+        }
+        if blank {
+            bits |= bit::BLANK;
+        }
+        if let Some(&first) = tools.first()
+            && let Some(e) = self.entries.get_mut(at as usize)
+        {
+            e.tool = first;
+        }
+        if tools.len() > 1 {
+            bits |= bit::MANY;
+            self.more_tools.insert(at, tools);
+        }
+        bits
+    }
+
+    fn is_synthetic(&self, message: Value<'_>) -> bool {
+        message.get("model").and_then(|v| v.text()).is_some_and(|t| t == "<synthetic>")
+    }
+
+    fn assistant_facts(&mut self, message: Value<'_>, line: Value<'_>) {
+        if line.get("isSidechain").and_then(|v| v.bool()) == Some(true) {
+            return;
+        }
+        if let Some(model) = message.get("model").and_then(|v| v.text()).filter(|t| *t != "<synthetic>") {
+            replace(&mut self.facts.model, model);
+            if let Some(usage) = message.get("usage") {
+                let n = |key| usage.get(key).and_then(|v| v.u64()).unwrap_or(0);
+                let used = n("input_tokens")
+                    .saturating_add(n("cache_creation_input_tokens"))
+                    .saturating_add(n("cache_read_input_tokens"))
+                    .saturating_add(n("output_tokens"));
+                if used > 0 {
+                    self.facts.used_tokens = Some(used);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, block: Value<'_>, line: Value<'_>) {
+        let text = |key| block.get(key).and_then(|v: Value<'_>| v.text());
+        let (Some(id), Some(name), Some(input)) = (text("id"), text("name"), block.get("input")) else {
+            return;
+        };
+        let path = |key| input.get(key).and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let cwd = line.get("cwd").and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let key = self.hash(id);
+        match &*name.decode() {
+            "Write" => self.facts.files.write(key, path("file_path")),
+            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, path("file_path")),
+            "NotebookEdit" => self.facts.files.edit(key, path("notebook_path")),
+            "Read" | "NotebookRead" => {
+                self.facts.files.read(key, path("file_path").or_else(|| path("notebook_path")))
+            }
+            "Bash" => {
+                if let Some(command) = path("command") {
+                    self.facts.files.shell(key, &command, cwd.as_deref());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, block: Value<'_>, line: Value<'_>) {
+        let Some(id) = block.get("tool_use_id").and_then(|v| v.text()) else { return };
+        let failed = block.get("is_error").and_then(|v| v.bool()) == Some(true);
+        let created = line
+            .get("toolUseResult")
+            .and_then(|v| v.get("type"))
+            .and_then(|v| v.text())
+            .map(|t| t == "create");
+        let when = line.get("timestamp").and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let key = self.hash(id);
+        self.facts.files.settle(key, !failed, created, when);
+    }
+
+    /// Facts that any line may tell.
+    fn header(&mut self, value: Value<'_>, kind: Kind, bits: u32) {
+        if let Some(time) = value.get("timestamp").and_then(|v| v.text())
+            && super::text::is_time(time)
+        {
+            if self.facts.first_time.is_none() {
+                self.facts.first_time = Some(time.decode().into_owned());
+            }
+            replace(&mut self.facts.last_time, time);
+        }
+        if let Some(relay) = value.get("relay") {
+            self.relay_facts(relay);
+        }
+        if kind == Kind::State || kind == Kind::Progress {
+            return;
+        }
+        if bits & bit::SIDECHAIN != 0 {
+            if let Some(id) = value.get("agentId").and_then(|v| v.text()) {
+                replace(&mut self.facts.agent_id, id);
+            }
+        }
+        if let Some(cwd) = value.get("cwd").and_then(|v| v.text()).filter(|t| !t.is_empty()) {
+            let known = self.facts.directories.iter().rev().any(|d| cwd == d.as_str());
+            if !known && self.facts.directories.len() < 64 {
+                self.facts.directories.push(cwd.decode().into_owned());
+            }
+        }
+        if let Some(version) = value.get("version").and_then(|v| v.text()) {
+            replace(&mut self.facts.version, version);
+        }
+        if let Some(branch) =
+            value.get("gitBranch").and_then(|v| v.text()).filter(|t| !t.is_empty() && *t != "HEAD")
+        {
+            replace(&mut self.facts.branch, branch);
+        }
+    }
+
+    /// A session that relay wrote says so on its first line.
+    fn relay_facts(&mut self, relay: Value<'_>) {
+        if relay.get("relay_id").is_none() || self.facts.relay.is_some() {
+            return;
+        }
+        let mut lineage: Vec<Lineage> =
+            relay.get("lineage").and_then(|v| serde_json::from_slice(v.raw()).ok()).unwrap_or_default();
+        if let Ok(own) = serde_json::from_slice::<Lineage>(relay.raw())
+            && lineage.last().is_none_or(|l| l.relay_id != own.relay_id)
+        {
+            lineage.push(own);
+        }
+        self.facts.relay = Some(lineage);
+    }
+
+    fn state(&mut self, value: Value<'_>) {
+        let text = |key| value.get(key).and_then(|v: Value<'_>| v.text()).filter(|t| !t.is_empty());
+        match value.get("type").and_then(|v| v.text()).map(|t| t.decode()).as_deref() {
+            Some("custom-title") => {
+                if let Some(t) = text("customTitle") {
+                    replace(&mut self.facts.custom_title, t);
+                }
+            }
+            Some("ai-title") => {
+                if let Some(t) = text("aiTitle") {
+                    replace(&mut self.facts.generated_title, t);
+                }
+            }
+            Some("summary") => {
+                if let (Some(title), Some(leaf)) = (text("summary"), text("leafUuid")) {
+                    let hash = self.hash(leaf);
+                    self.facts.summaries.retain(|(h, _)| *h != hash);
+                    if self.facts.summaries.len() < 256 {
+                        self.facts.summaries.push((hash, title.decode().into_owned()));
+                    }
+                }
+            }
+            Some("last-prompt") => {
+                if let Some(leaf) = text("leafUuid") {
+                    self.leaf = Some(self.hash(leaf));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Tool ids of an entry, calls or results.
+    pub(super) fn tools(&self, at: u32) -> ToolIds<'_> {
+        let e = self.entry(at);
+        if e.has(bit::MANY)
+            && let Some(more) = self.more_tools.get(&at)
+        {
+            return ToolIds::Many(more.iter());
+        }
+        let any = e.has(bit::CALL | bit::RESULT);
+        ToolIds::One(any.then_some(e.tool))
+    }
+}
+
+/// Tool ids of one line.
+pub(super) enum ToolIds<'a> {
+    One(Option<u64>),
+    Many(std::slice::Iter<'a, u64>),
+}
+
+impl Iterator for ToolIds<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        match self {
+            ToolIds::One(one) => one.take(),
+            ToolIds::Many(many) => many.next().copied(),
+        }
+    }
+}
+
+fn is_empty(value: Value<'_>) -> bool {
+    match value.text() {
+        Some(text) => text.is_empty(),
+        None => value.items().next().is_none(),
+    }
+}
+
+fn replace(to: &mut Option<String>, text: Text<'_>) {
+    match to {
+        Some(old) if text == old.as_str() => {}
+        _ => *to = Some(text.decode().into_owned()),
+    }
+}
+
+/// Where the next record begins in a line that starts with a cut one: the clients write these keys first.
+fn next_record(rest: &[u8]) -> Option<usize> {
+    let mut from = 1;
+    while let Some(n) = rest.get(from..).and_then(|r| memchr::memchr(b'{', r)) {
+        let at = from + n;
+        let tail = rest.get(at + 1..)?;
+        if [&b"\"parentUuid\""[..], b"\"type\"", b"\"timestamp\""].iter().any(|k| tail.starts_with(k)) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}

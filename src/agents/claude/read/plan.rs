@@ -1,0 +1,897 @@
+//! Which lines are the live conversation, and in what order: the rules of the client, from the index alone.
+//!
+//! The rules and their numbers are those that were observed on Claude Code 2.1.332 (`claude -p --resume`,
+//! 348 files). Where the client loses something by a defect of its own, the default view keeps it and
+//! says so; `exact` follows the client.
+
+use super::index::{DANGLING, Index, Kind, NONE, bit};
+use crate::agents::History;
+use crate::record::{Reason, problem};
+use crate::stream::json::Tape;
+use crate::stream::{Native, Result};
+use std::collections::{HashMap, HashSet};
+
+/// Which records of a line are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    Results,
+    Others,
+}
+
+/// One line of the live conversation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit {
+    pub entry: u32,
+    pub part: Part,
+}
+
+/// The live conversation in the order of the client's requests.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub units: Vec<Unit>,
+    /// Single blocks of live lines that are not live: entry and number of the tool block.
+    pub dropped_blocks: HashSet<(u32, u32)>,
+}
+
+const NO_REASON: u32 = 0;
+
+/// Reasons in the three bits of an entry.
+const REASONS: [Option<Reason>; 8] = [
+    None,
+    Some(Reason::Branch),
+    Some(Reason::Compacted),
+    Some(Reason::Sidechain),
+    Some(Reason::Noise),
+    None,
+    None,
+    None,
+];
+
+/// Why an entry is not live; a line that no rule spoke of is on a branch.
+pub(super) fn reason(index: &Index, entry: u32) -> Reason {
+    let e = index.entry(entry);
+    let n = (e.bits >> bit::REASON) & 7;
+    REASONS.get(n as usize).copied().flatten().unwrap_or(if e.has(bit::SIDECHAIN) {
+        Reason::Sidechain
+    } else {
+        Reason::Branch
+    })
+}
+
+struct Planner<'a> {
+    index: &'a mut Index,
+    native: &'a Native,
+    history: History,
+    /// Whether the sidechain is the conversation: a subagent's own file.
+    sidechain: bool,
+    times: Option<Vec<Option<i64>>>,
+    /// Lines looked at in searches backward; see [`STEPS`].
+    steps: u64,
+}
+
+/// Searches backward end after so many lines in all: only a file made to be slow needs more.
+const STEPS: u64 = 200_000_000;
+
+/// Plans the live conversation.
+pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Result<Plan> {
+    let nodes = |spoken: bool, side: bool| {
+        index
+            .entries
+            .iter()
+            .filter(|e| e.is_node() && (e.is_conversation() || !spoken) && e.has(bit::SIDECHAIN) == side)
+            .count()
+    };
+    let main = nodes(false, false);
+    // the client finds no conversation in a subagent's file; relay reads it when it is named
+    let sidechain = history != History::Exact && nodes(true, true) > 0 && nodes(true, false) == 0;
+    let mut planner = Planner { index, native, history, sidechain, times: None, steps: 0 };
+    planner.resolve_links();
+    if main == 0 && !sidechain {
+        return Ok(Plan::default());
+    }
+    let mut path = planner.path()?;
+    planner.attach(&mut path);
+    let rows = planner.compact(path)?;
+    let rows = planner.rescue_results(rows);
+    let rows = planner.tidy(rows);
+    let mut plan = planner.order(rows);
+    planner.settle(&mut plan)?;
+    Ok(plan)
+}
+
+impl Planner<'_> {
+    fn exact(&self) -> bool {
+        self.history == History::Exact
+    }
+
+    /// Lines that count as the tree of this view.
+    fn is_node(&self, at: u32) -> bool {
+        let e = self.index.entry(at);
+        e.is_node() && !(self.exact() && e.has(bit::RESCUED))
+    }
+
+    fn is_main(&self, at: u32) -> bool {
+        self.is_node(at) && self.index.entry(at).has(bit::SIDECHAIN) == self.sidechain
+    }
+
+    fn count(&self) -> u32 {
+        self.index.entries.len() as u32
+    }
+
+    fn mark(&mut self, at: u32, reason: Reason) {
+        let code = REASONS.iter().position(|r| *r == Some(reason)).unwrap_or(0) as u32;
+        let now = self.index.entry(at).bits;
+        if (now >> bit::REASON) & 7 == NO_REASON {
+            self.index.set(at, code << bit::REASON);
+        }
+    }
+
+    /// Follows links (hook progress, and lines of unknown types where the client would see no parent) once
+    /// and for all: afterwards every parent is a node, none or missing.
+    fn resolve_links(&mut self) {
+        let mut chain = Vec::new();
+        for at in 0..self.count() {
+            chain.clear();
+            let mut p = self.index.entry(at).parent;
+            while p < DANGLING && self.is_link(p) {
+                if chain.len() > self.index.entries.len() {
+                    p = NONE;
+                    break;
+                }
+                chain.push(p);
+                p = self.index.entry(p).parent;
+            }
+            if p < DANGLING && !self.is_node(p) {
+                p = DANGLING;
+            }
+            for &link in chain.iter().chain(std::iter::once(&at)) {
+                if let Some(e) = self.index.entries.get_mut(link as usize) {
+                    e.parent = p;
+                }
+            }
+        }
+    }
+
+    fn is_link(&self, at: u32) -> bool {
+        match self.index.entry(at).kind() {
+            Kind::Progress => true,
+            Kind::State | Kind::Nothing => !self.exact(),
+            _ => false,
+        }
+    }
+
+    fn parent(&self, at: u32) -> u32 {
+        self.index.entry(at).parent
+    }
+
+    /// Rules 6 and 7: where the conversation ends.
+    fn leaf(&mut self) -> Option<u32> {
+        let named = self.index.leaf.and_then(|id| self.index.find(id)).filter(|&at| self.is_node(at));
+        if let Some(named) = named {
+            let newest = self.newest_below(named, false);
+            if self.exact() {
+                return Some(newest);
+            }
+            let spoken = self.newest_below(named, true);
+            if spoken != newest && !self.is_above(spoken, newest) {
+                self.say_late(newest);
+            }
+            return Some(if self.index.entry(spoken).is_conversation() { spoken } else { newest });
+        }
+        let mut last_main = None;
+        let mut client = None;
+        let mut spoken = None;
+        for at in (0..self.count()).rev() {
+            if !self.is_main(at) {
+                continue;
+            }
+            last_main = last_main.or(Some(at));
+            if self.index.entry(at).is_conversation() {
+                spoken = Some(at);
+                client = client.or(Some(at));
+                break;
+            }
+            if client.is_none() && self.reaches_conversation(at) {
+                client = Some(at);
+                if self.exact() {
+                    break;
+                }
+            }
+        }
+        match (self.exact(), client, spoken) {
+            (false, Some(client), Some(spoken)) => {
+                if !self.is_above(spoken, client) {
+                    self.say_late(client);
+                }
+                Some(spoken)
+            }
+            (_, client, _) => client.or(last_main),
+        }
+    }
+
+    fn say_late(&mut self, at: u32) {
+        let line = self.index.line_of(at);
+        let note = "a late line hangs on an older one: the client loses the turns between";
+        self.index.problems.add(problem::RESCUED, Some(line), note);
+    }
+
+    /// Whether `above` is `below` or one of its ancestors.
+    fn is_above(&self, above: u32, below: u32) -> bool {
+        let mut at = below;
+        for _ in 0..=self.count() {
+            if at == above {
+                return true;
+            }
+            at = self.parent(at);
+            if at >= DANGLING {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn reaches_conversation(&self, from: u32) -> bool {
+        let mut at = from;
+        for _ in 0..=self.count() {
+            if at >= DANGLING {
+                return false;
+            }
+            if self.index.entry(at).is_conversation() {
+                return true;
+            }
+            at = self.parent(at);
+        }
+        false
+    }
+
+    /// The last line in file order that descends from `top`, or `top`; of prompts and answers alone
+    /// when `spoken`.
+    fn newest_below(&self, top: u32, spoken: bool) -> u32 {
+        // 0 not known, 1 below, 2 not below
+        let mut state = vec![0u8; self.count() as usize];
+        let set = |state: &mut Vec<u8>, at: u32, to: u8| {
+            if let Some(s) = state.get_mut(at as usize) {
+                *s = to;
+            }
+        };
+        set(&mut state, top, 1);
+        let mut best = top;
+        let mut walk = Vec::new();
+        for start in 0..self.count() {
+            if !self.is_node(start) {
+                continue;
+            }
+            walk.clear();
+            let mut at = start;
+            let found = loop {
+                if at >= DANGLING {
+                    break 2;
+                }
+                match state.get(at as usize) {
+                    Some(0) => {}
+                    Some(&known) => break known,
+                    None => break 2,
+                }
+                // walked already in this round: a cycle that does not hold `top`
+                set(&mut state, at, 2);
+                walk.push(at);
+                at = self.parent(at);
+            };
+            for &w in &walk {
+                set(&mut state, w, found);
+            }
+            if state.get(start as usize) == Some(&1)
+                && start > best
+                && (!spoken || self.index.entry(start).is_conversation())
+            {
+                best = start;
+            }
+        }
+        best
+    }
+
+    /// Rules 8 to 10: the walk from the leaf to the root.
+    fn path(&mut self) -> Result<Vec<u32>> {
+        let mut path = Vec::new();
+        let Some(mut at) = self.leaf() else { return Ok(path) };
+        loop {
+            if self.index.entry(at).has(bit::PATH) {
+                let line = self.index.line_of(at);
+                self.index.problems.add(problem::CYCLE, Some(line), "the line is its own ancestor");
+                // the client stops here; what stood before the cycle is not reachable by any parent
+                match (self.exact(), path.last().copied()) {
+                    (false, Some(last)) => match self.before(last) {
+                        Some(p) => at = p,
+                        None => break,
+                    },
+                    _ => break,
+                }
+                continue;
+            }
+            self.index.set(at, bit::PATH);
+            path.push(at);
+            let mut parent = self.parent(at);
+            if parent == NONE && self.history == History::Full && self.index.entry(at).has(bit::BOUNDARY) {
+                parent = self.logical_parent(at)?;
+            }
+            if parent == DANGLING {
+                parent = self.heal(at)?;
+            }
+            if parent >= DANGLING {
+                break;
+            }
+            at = parent;
+        }
+        path.reverse();
+        Ok(path)
+    }
+
+    /// A line that names a parent which is not in the file. The client goes on at the nearest earlier line
+    /// that is at most five seconds older (rule 9); else it loses everything before.
+    fn heal(&mut self, at: u32) -> Result<u32> {
+        let line = self.index.line_of(at);
+        let mut found = None;
+        if let Some(own) = self.time(at)? {
+            for p in (0..at).rev() {
+                self.steps += 1;
+                if self.steps > STEPS {
+                    break;
+                }
+                let e = self.index.entry(p);
+                if !self.is_node(p) || e.has(bit::PATH) || e.has(bit::SIDECHAIN) != self.sidechain {
+                    continue;
+                }
+                if let Some(t) = self.time(p)?
+                    && (0..=5_000).contains(&(own - t))
+                {
+                    found = Some(p);
+                    break;
+                }
+            }
+        }
+        let note = |to: &str| format!("the parent is not in the file{to}");
+        if let Some(p) = found {
+            let to = format!(", read on at line {} as the client does", self.index.line_of(p));
+            self.index.problems.add(problem::DANGLING_PARENT, Some(line), note(&to));
+            return Ok(p);
+        }
+        let Some(p) = (if self.exact() { None } else { self.before(at) }) else {
+            self.index.problems.add(problem::DANGLING_PARENT, Some(line), note(""));
+            return Ok(NONE);
+        };
+        let to = self.index.line_of(p);
+        self.index.problems.add(
+            problem::DANGLING_PARENT,
+            Some(line),
+            note(&format!(", read on at line {to}")),
+        );
+        self.index.problems.add(
+            problem::RESCUED,
+            Some(line),
+            format!("the client loses everything up to line {to}: the parent of this line is missing"),
+        );
+        Ok(p)
+    }
+
+    /// The last prompt or answer of the same session before a line that is not on the path yet.
+    fn before(&mut self, at: u32) -> Option<u32> {
+        let session = |p: &Self, e: u32| (p.index.entry(e).bits >> bit::SESSION) & 31;
+        (0..at).rev().take_while(|_| self.steps <= STEPS).find(|&p| {
+            self.is_main(p)
+                && self.index.entry(p).is_conversation()
+                && !self.index.entry(p).has(bit::PATH)
+                && session(self, p) == session(self, at)
+        })
+    }
+
+    fn time(&mut self, at: u32) -> Result<Option<i64>> {
+        if self.times.is_none() {
+            self.times = Some(times(self.index, self.native)?);
+        }
+        Ok(self.times.as_ref().and_then(|t| t.get(at as usize).copied().flatten()))
+    }
+
+    /// Where the conversation went on before a compaction.
+    fn logical_parent(&mut self, at: u32) -> Result<u32> {
+        let mut window = super::emit::Window::default();
+        let line = window.record(self.index, self.native, at)?;
+        let mut tape = Tape::new();
+        let Ok(value) = tape.parse(&line) else { return Ok(NONE) };
+        let Some(id) = value.get("logicalParentUuid").and_then(|v| v.text()) else { return Ok(NONE) };
+        let found = self.index.find(self.index.hash(id)).filter(|&p| self.is_node(p));
+        // a boundary whose link is broken still stands behind what it compacted
+        Ok(found.or_else(|| self.before(at)).unwrap_or(NONE))
+    }
+
+    /// Rule 11: lines of a model message and results of its calls that hang beside the path.
+    fn attach(&mut self, path: &mut Vec<u32>) {
+        let mut last_of: HashMap<u32, u32> = HashMap::new();
+        for &at in path.iter() {
+            let e = self.index.entry(at);
+            if e.kind() == Kind::Assistant && e.group != NONE {
+                last_of.insert(e.group, at);
+            }
+        }
+        let mut added: Vec<(u32, bool, u32)> = Vec::new();
+        for at in 0..self.count() {
+            if !self.is_node(at) || self.index.entry(at).has(bit::PATH) {
+                continue;
+            }
+            let e = self.index.entry(at);
+            let (group, result) = match e.kind() {
+                Kind::Assistant => (e.group, false),
+                Kind::User if e.has(bit::RESULT) => {
+                    let p = self.parent(at);
+                    if p >= DANGLING || self.index.entry(p).kind() != Kind::Assistant {
+                        continue;
+                    }
+                    (self.index.entry(p).group, true)
+                }
+                _ => continue,
+            };
+            let Some(&last) = last_of.get(&group).filter(|_| group != NONE) else { continue };
+            let sibling = if result { self.parent(at) } else { at };
+            if self.index.entry(sibling).has(bit::SIDECHAIN) == self.index.entry(last).has(bit::SIDECHAIN) {
+                added.push((last, result, at));
+            }
+        }
+        insert_after(path, added);
+    }
+
+    /// Rule 12: from the last compaction on, with the messages that it preserved.
+    fn compact(&mut self, rows: Vec<u32>) -> Result<Vec<u32>> {
+        let is_boundary = |p: &Self, at: u32| {
+            p.index.entry(at).kind() == Kind::System && p.index.entry(at).has(bit::BOUNDARY)
+        };
+        if self.history == History::Full {
+            for &at in &rows {
+                if self.index.entry(at).has(bit::SUMMARY) {
+                    self.mark(at, Reason::Compacted);
+                }
+            }
+            return Ok(rows.into_iter().filter(|&at| !self.index.entry(at).has(bit::SUMMARY)).collect());
+        }
+        let Some(cut) = rows.iter().rposition(|&at| is_boundary(self, at)) else { return Ok(rows) };
+        let boundary = rows.get(cut).copied().unwrap_or(NONE);
+        let mut live: Vec<u32> = rows.get(cut + 1..).unwrap_or_default().to_vec();
+        for &at in rows.get(..cut).unwrap_or_default() {
+            self.mark(at, Reason::Compacted);
+        }
+        let mut window = super::emit::Window::default();
+        let line = window.record(self.index, self.native, boundary)?;
+        let mut tape = Tape::new();
+        if let Ok(value) = tape.parse(&line) {
+            let kept = value.get("compactMetadata").and_then(|m| m.get("preservedMessages"));
+            let ids = |key| {
+                kept.and_then(|k| k.get(key)).map(|v| v.items().collect::<Vec<_>>()).unwrap_or_default()
+            };
+            let all = ids("allUuids");
+            let named = if all.is_empty() { ids("uuids") } else { all };
+            let have: HashSet<u32> = live.iter().copied().collect();
+            let kept_rows: Vec<u32> = named
+                .iter()
+                .filter_map(|v| v.text())
+                .filter_map(|t| self.index.find(self.index.hash(t)))
+                .filter(|at| self.is_node(*at) && !have.contains(at))
+                .collect();
+            if !kept_rows.is_empty() {
+                let anchor = kept
+                    .and_then(|k| k.get("anchorUuid"))
+                    .and_then(|v| v.text())
+                    .and_then(|t| self.index.find(self.index.hash(t)));
+                let at = live.iter().position(|r| Some(*r) == anchor).unwrap_or(0);
+                let at = (at + 1).min(live.len());
+                live.splice(at..at, kept_rows);
+            }
+        }
+        // everything behind the boundary's own link was compacted away with it
+        let mut up = self.logical_parent(boundary)?;
+        for _ in 0..=self.count() {
+            if up >= DANGLING || self.index.entry(up).has(bit::PATH) {
+                break;
+            }
+            self.index.set(up, bit::PATH);
+            self.mark(up, Reason::Compacted);
+            let mut next = self.parent(up);
+            if next == NONE && self.index.entry(up).has(bit::BOUNDARY) {
+                next = self.logical_parent(up)?;
+            }
+            up = next;
+        }
+        Ok(live)
+    }
+
+    /// Results that no rule of the client finds, though their call is live.
+    fn rescue_results(&mut self, mut rows: Vec<u32>) -> Vec<u32> {
+        if self.exact() {
+            return rows;
+        }
+        let live: HashSet<u32> = rows.iter().copied().collect();
+        let mut open: HashMap<u64, u32> = HashMap::new();
+        let mut last_of: HashMap<u32, u32> = HashMap::new();
+        for &at in &rows {
+            let e = self.index.entry(at);
+            if e.kind() == Kind::Assistant {
+                last_of.insert(e.group, at);
+                if e.has(bit::CALL) {
+                    open.extend(self.index.tools(at).map(|id| (id, at)));
+                }
+            }
+        }
+        for &at in &rows {
+            if self.index.entry(at).has(bit::RESULT) {
+                for id in self.index.tools(at) {
+                    open.remove(&id);
+                }
+            }
+        }
+        if open.is_empty() {
+            return rows;
+        }
+        let mut added = Vec::new();
+        for at in 0..self.count() {
+            let e = self.index.entry(at);
+            if !self.is_main(at) || e.kind() != Kind::User || !e.has(bit::RESULT) || live.contains(&at) {
+                continue;
+            }
+            let ids: Vec<u64> = self.index.tools(at).collect();
+            let Some(&call) = ids.iter().find_map(|id| open.get(id)) else { continue };
+            for id in ids {
+                open.remove(&id);
+            }
+            let group = self.index.entry(call).group;
+            let after = if group == NONE { call } else { last_of.get(&group).copied().unwrap_or(call) };
+            added.push((after, true, at));
+            let line = self.index.line_of(at);
+            self.index.problems.add(
+                problem::RESCUED,
+                Some(line),
+                "a tool result that the client does not find",
+            );
+        }
+        insert_after(&mut rows, added);
+        rows
+    }
+
+    /// Rules 13 to 15: lines of the path that the client does not send.
+    fn tidy(&mut self, rows: Vec<u32>) -> Vec<u32> {
+        let mut answered: Vec<u64> = Vec::new();
+        for &at in &rows {
+            if self.index.entry(at).has(bit::RESULT) {
+                answered.extend(self.index.tools(at));
+            }
+        }
+        answered.sort_unstable();
+        let tail = self.open_tail(&rows);
+        let warmup = self.sidechain && self.is_warmup(&rows);
+        let mut out = Vec::with_capacity(rows.len());
+        for (n, &at) in rows.iter().enumerate() {
+            let e = self.index.entry(at);
+            let line = self.index.line_of(at);
+            let mut noise = None;
+            if e.kind() == Kind::Assistant {
+                if e.has(bit::API_ERROR) {
+                    noise = Some("an error line of the client");
+                } else if e.has(bit::CALL)
+                    && n < tail
+                    && !self.index.tools(at).any(|id| answered.binary_search(&id).is_ok())
+                {
+                    if self.exact() {
+                        self.index.problems.add(
+                            problem::ORPHAN_CALL,
+                            Some(line),
+                            "left out as the client does",
+                        );
+                        self.mark(at, Reason::Noise);
+                        continue;
+                    }
+                    self.index.problems.add(
+                        problem::RESCUED,
+                        Some(line),
+                        "a call without result that the client leaves out",
+                    );
+                } else if e.has(bit::BLANK) {
+                    noise = Some("nothing but white space");
+                } else if e.has(bit::SYNTHETIC) && !self.exact() {
+                    noise = Some("an answer that the client made");
+                }
+            }
+            if warmup {
+                noise = Some("a warm-up of the client");
+            }
+            if let Some(note) = noise {
+                self.index.problems.add(problem::NOISE, Some(line), note);
+                self.mark(at, Reason::Noise);
+                continue;
+            }
+            out.push(at);
+        }
+        out
+    }
+
+    /// Clients 2.0 start subagents only to warm up.
+    fn is_warmup(&self, rows: &[u32]) -> bool {
+        rows.iter()
+            .find(|&&at| self.index.entry(at).kind() == Kind::User)
+            .is_some_and(|&at| self.index.entry(at).has(bit::WARMUP))
+    }
+
+    /// Row from which on only lines of the last model message and its results stand: calls that are open
+    /// there are about to be answered, and the client keeps them.
+    fn open_tail(&self, rows: &[u32]) -> usize {
+        let entry = |n: usize| self.index.entry(rows.get(n).copied().unwrap_or(NONE));
+        for n in (0..rows.len()).rev() {
+            let e = entry(n);
+            if e.kind() == Kind::Assistant && !e.has(bit::API_ERROR) {
+                let mut last = n;
+                while last > 0 {
+                    let before = entry(last - 1);
+                    let same = before.kind() == Kind::Assistant && e.group != NONE && before.group == e.group;
+                    if before.is_conversation() && !before.has(bit::RESULT) && !same {
+                        break;
+                    }
+                    last -= 1;
+                }
+                return last;
+            }
+            if e.kind() == Kind::User && !e.has(bit::RESULT) {
+                return rows.len();
+            }
+        }
+        0
+    }
+
+    /// Rules 16 to 18: lines become messages. Lines of one model message move together, results stand
+    /// before the texts of their message.
+    fn order(&mut self, rows: Vec<u32>) -> Plan {
+        let mut builder = Messages::default();
+        builder.plan.units.reserve_exact(rows.len());
+        for at in rows {
+            let e = self.index.entry(at);
+            let assistant = match e.kind() {
+                // a prompt typed while the model works does not part calls from their results
+                Kind::Attachment if e.has(bit::QUEUED) => false,
+                Kind::System if e.has(bit::LOCAL_COMMAND) => false,
+                Kind::User => false,
+                Kind::Assistant => true,
+                _ => continue,
+            };
+            if !e.has(bit::CALL | bit::RESULT | bit::OTHER) {
+                continue;
+            }
+            builder.push(self, at, assistant);
+        }
+        builder.flush(self);
+        builder.plan
+    }
+
+    /// Marks what is live, and gives the copies that stand for others their place.
+    fn settle(&mut self, plan: &mut Plan) -> Result<()> {
+        for unit in &mut plan.units {
+            if let Some(&newest) = self.index.newest.get(&unit.entry) {
+                let blocks: Vec<_> =
+                    plan.dropped_blocks.iter().filter(|b| b.0 == unit.entry).copied().collect();
+                plan.dropped_blocks.extend(blocks.into_iter().map(|(_, n)| (newest, n)));
+                unit.entry = newest;
+            }
+            self.index.set(unit.entry, bit::LIVE);
+        }
+        for at in 0..self.count() {
+            if self.index.entry(at).has(bit::SUPERSEDED) {
+                self.mark(at, Reason::Noise);
+            }
+        }
+        let firsts: Vec<u32> = self.index.newest.keys().copied().collect();
+        for first in firsts {
+            self.mark(first, Reason::Noise);
+        }
+        if !self.exact() {
+            self.drop_partials(plan)?;
+        }
+        Ok(())
+    }
+
+    /// Streamed snapshots: texts of one message on one parent, the shorter one a beginning of the longer.
+    /// The client sends both.
+    fn drop_partials(&mut self, plan: &mut Plan) -> Result<()> {
+        let mut by_place: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        for unit in &plan.units {
+            let e = self.index.entry(unit.entry);
+            if e.kind() == Kind::Assistant
+                && e.group != NONE
+                && e.bits & (bit::CALL | bit::OTHER) == bit::OTHER
+            {
+                by_place.entry((e.group, e.parent)).or_default().push(unit.entry);
+            }
+        }
+        by_place.retain(|_, rows| rows.len() > 1);
+        let mut gone = HashSet::new();
+        let mut window = super::emit::Window::default();
+        let mut places: Vec<_> = by_place.into_values().collect();
+        places.sort_unstable();
+        for rows in places {
+            let mut texts: Vec<(u32, String)> = Vec::new();
+            for at in rows {
+                let line = window.record(self.index, self.native, at)?;
+                let mut tape = Tape::new();
+                let text = tape.parse(&line).ok().and_then(|v| {
+                    let content = v.get("message")?.get("content")?;
+                    let one = content.items().next().filter(|_| content.items().count() == 1)?;
+                    Some(one.get("text")?.text()?.decode().into_owned())
+                });
+                texts.extend(text.map(|t| (at, t)));
+            }
+            for (n, (at, text)) in texts.iter().enumerate() {
+                let longer = |(m, (_, other)): (usize, &(u32, String))| {
+                    other.starts_with(text.as_str()) && (other.len() > text.len() || m > n)
+                };
+                if texts.iter().enumerate().filter(|(m, _)| *m != n).any(longer) {
+                    gone.insert(*at);
+                }
+            }
+        }
+        for &at in &gone {
+            if let Some(e) = self.index.entries.get_mut(at as usize) {
+                e.bits &= !bit::LIVE;
+            }
+            self.mark(at, Reason::Noise);
+            let line = self.index.line_of(at);
+            self.index.problems.add(problem::NOISE, Some(line), "a text that was still being streamed");
+        }
+        plan.units.retain(|u| !gone.contains(&u.entry));
+        Ok(())
+    }
+}
+
+/// Puts each added row behind the row that it belongs to: siblings first, then results, in file order.
+fn insert_after(rows: &mut Vec<u32>, mut added: Vec<(u32, bool, u32)>) {
+    if added.is_empty() {
+        return;
+    }
+    added.sort_unstable();
+    let mut out = Vec::with_capacity(rows.len() + added.len());
+    for &row in rows.iter() {
+        out.push(row);
+        let from = added.partition_point(|(last, _, _)| *last < row);
+        out.extend(added.iter().skip(from).take_while(|(last, _, _)| *last == row).map(|(_, _, at)| *at));
+    }
+    *rows = out;
+}
+
+struct Message {
+    assistant: bool,
+    results: bool,
+    rows: Vec<u32>,
+}
+
+/// Messages since the last prompt: only among them can a line still join an earlier message.
+#[derive(Default)]
+struct Messages {
+    plan: Plan,
+    open: Vec<Message>,
+    newest_of: HashMap<u32, usize>,
+    calls: HashSet<u64>,
+    expected: HashSet<u64>,
+}
+
+impl Messages {
+    fn push(&mut self, planner: &mut Planner<'_>, at: u32, assistant: bool) {
+        let e = planner.index.entry(at);
+        if assistant {
+            let joins = self.newest_of.get(&e.group).copied().filter(|_| e.group != NONE && !self.blocked());
+            match joins.and_then(|n| self.open.get_mut(n)) {
+                Some(message) => message.rows.push(at),
+                None => {
+                    if self.blocked() {
+                        self.flush(planner);
+                    }
+                    self.newest_of.insert(e.group, self.open.len());
+                    self.open.push(Message { assistant: true, results: false, rows: vec![at] });
+                }
+            }
+            return;
+        }
+        match self.open.last_mut().filter(|m| !m.assistant) {
+            Some(message) => {
+                message.rows.push(at);
+                message.results |= e.has(bit::RESULT);
+            }
+            None => self.open.push(Message { assistant: false, results: e.has(bit::RESULT), rows: vec![at] }),
+        }
+    }
+
+    /// A user message without any result parts the conversation: no later line joins what is before it.
+    /// Results may still come to it, so it blocks only when the model speaks again.
+    fn blocked(&self) -> bool {
+        self.open.last().is_some_and(|m| !m.assistant && !m.results)
+    }
+
+    fn flush(&mut self, planner: &mut Planner<'_>) {
+        self.newest_of.clear();
+        for message in std::mem::take(&mut self.open) {
+            if message.assistant {
+                self.expected.clear();
+                for at in message.rows {
+                    self.calls_of(planner, at);
+                    self.plan.units.push(Unit { entry: at, part: Part::All });
+                }
+                continue;
+            }
+            for &at in &message.rows {
+                let e = planner.index.entry(at);
+                if e.has(bit::RESULT) && self.results_of(planner, at) {
+                    let part = if e.has(bit::OTHER) { Part::Results } else { Part::All };
+                    self.plan.units.push(Unit { entry: at, part });
+                }
+            }
+            for at in message.rows {
+                let e = planner.index.entry(at);
+                if e.has(bit::OTHER) {
+                    let part = if e.has(bit::RESULT) { Part::Others } else { Part::All };
+                    self.plan.units.push(Unit { entry: at, part });
+                }
+            }
+        }
+    }
+
+    /// A second use of a call id is not sent (rule 19).
+    fn calls_of(&mut self, planner: &mut Planner<'_>, at: u32) {
+        if !planner.index.entry(at).has(bit::CALL) {
+            return;
+        }
+        let ids: Vec<u64> = planner.index.tools(at).collect();
+        for (n, id) in ids.into_iter().enumerate() {
+            if self.calls.insert(id) {
+                self.expected.insert(id);
+            } else if planner.exact() {
+                self.plan.dropped_blocks.insert((at, n as u32));
+                let line = planner.index.line_of(at);
+                planner.index.problems.add(problem::DUPLICATE_ID, Some(line), "a call id used before");
+            } else {
+                self.expected.insert(id);
+            }
+        }
+    }
+
+    /// A result counts in the message right after its call, once (rule 18). Whether any is left.
+    fn results_of(&mut self, planner: &mut Planner<'_>, at: u32) -> bool {
+        if !planner.exact() {
+            return true;
+        }
+        let ids: Vec<u64> = planner.index.tools(at).collect();
+        let mut left = false;
+        for (n, id) in ids.into_iter().enumerate() {
+            if self.expected.remove(&id) {
+                left = true;
+            } else {
+                self.plan.dropped_blocks.insert((at, n as u32));
+                let line = planner.index.line_of(at);
+                planner.index.problems.add(problem::ORPHAN_RESULT, Some(line), "left out as the client does");
+            }
+        }
+        if !left {
+            planner.mark(at, Reason::Noise);
+        }
+        left || planner.index.entry(at).has(bit::OTHER)
+    }
+}
+
+/// The time of every line, in milliseconds; read only where a parent is missing.
+fn times(index: &Index, native: &Native) -> Result<Vec<Option<i64>>> {
+    let mut out = Vec::with_capacity(index.entries.len());
+    let mut window = super::emit::Window::default();
+    let mut tape = Tape::new();
+    for at in 0..index.entries.len() as u32 {
+        if index.entry(at).kind() == Kind::Nothing {
+            out.push(None);
+            continue;
+        }
+        let line = window.record(index, native, at)?;
+        let time = tape.parse(&line).ok().and_then(|v| {
+            v.get("timestamp")?.text()?.decode().parse::<jiff::Timestamp>().ok().map(|t| t.as_millisecond())
+        });
+        out.push(time);
+    }
+    Ok(out)
+}
