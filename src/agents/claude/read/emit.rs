@@ -421,8 +421,11 @@ impl Emitter<'_> {
             (Role::User, text::harness(text, meta).map_or(By::Conversation, By::Harness))
         };
         if let Some(text) = content.text() {
-            let (role, by) = spoken(text);
-            pieces.push(Piece::text(role, by, content));
+            // the client sends no empty text (case 32 of the bug reports)
+            if !text.is_empty() {
+                let (role, by) = spoken(text);
+                pieces.push(Piece::text(role, by, content));
+            }
             return;
         }
         let mut tool = 0;
@@ -456,9 +459,11 @@ impl Emitter<'_> {
                 && let Some(value) = block.get("text")
                 && let Some(text) = value.text()
             {
-                let (role, by) = spoken(text);
-                pieces.push(Piece::text(role, by, value));
-                open = true;
+                if !text.is_empty() {
+                    let (role, by) = spoken(text);
+                    pieces.push(Piece::text(role, by, value));
+                    open = true;
+                }
                 continue;
             }
             let hole = block.span();
@@ -564,8 +569,10 @@ impl Emitter<'_> {
     }
 
     fn assistant<'v>(&self, pieces: &mut Vec<Piece<'v>>, odd: &mut bool, content: Value<'v>) {
-        if content.text().is_some() {
-            pieces.push(Piece::text(Role::Assistant, By::Conversation, content));
+        if let Some(text) = content.text() {
+            if !text.is_empty() {
+                pieces.push(Piece::text(Role::Assistant, By::Conversation, content));
+            }
             return;
         }
         let mut tool = 0;
@@ -582,6 +589,7 @@ impl Emitter<'_> {
             let kind = block.get("type").and_then(|v| v.text()).map(|t| t.decode()).unwrap_or_default();
             let field = |key: &str| block.get(key).filter(|v| v.text().is_some());
             match &*kind {
+                "text" if field("text").and_then(|v| v.text()).is_some_and(|t| t.is_empty()) => {}
                 "text" if field("text").is_some() => {
                     pieces.extend(field("text").map(|v| Piece::text(Role::Assistant, By::Conversation, v)));
                 }

@@ -443,6 +443,9 @@ impl Index {
                     };
                     // whole values at the start of a line are read by the client, but only the first
                     let bits = if found > 0 || lost { bit::RESCUED } else { rescued };
+                    if bits != 0 && self.lenient {
+                        self.problems.add(problem::RESCUED, Some(number), "a record that the client loses with its damaged line");
+                    }
                     found += 1;
                     self.patch(at, Patch { owner, range, nul }, bits, &record, tape);
                     start += end;

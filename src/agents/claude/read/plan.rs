@@ -87,6 +87,10 @@ pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Resu
     let sidechain = history != History::Exact && nodes(true, true) > 0 && nodes(true, false) == 0;
     let mut planner = Planner { index, native, history, sidechain, times: None, steps: 0 };
     planner.resolve_links();
+    if sidechain {
+        let note = "a subagent's own file: the client finds no conversation in it";
+        planner.index.problems.add(problem::RESCUED, None, note);
+    }
     if main == 0 && !sidechain {
         return Ok(Plan::default());
     }
@@ -818,12 +822,17 @@ impl Messages {
                 }
                 continue;
             }
+            let first = self.plan.units.len();
             for &at in &message.rows {
                 let e = planner.index.entry(at);
                 if e.has(bit::RESULT) && self.results_of(planner, at) {
                     let part = if e.has(bit::OTHER) { Part::Results } else { Part::All };
                     self.plan.units.push(Unit { entry: at, part });
                 }
+            }
+            // in the order in which they came; the client's own order of results means nothing
+            if let Some(results) = self.plan.units.get_mut(first..) {
+                results.sort_unstable_by_key(|u| u.entry);
             }
             for at in message.rows {
                 let e = planner.index.entry(at);
@@ -844,11 +853,14 @@ impl Messages {
         for (n, id) in ids.into_iter().enumerate() {
             if self.calls.insert(id) {
                 self.expected.insert(id);
-            } else if planner.exact() {
+                continue;
+            }
+            let line = Some(planner.index.line_of(at));
+            planner.index.problems.add(problem::DUPLICATE_ID, line, "a call id used before");
+            if planner.exact() {
                 self.plan.dropped_blocks.insert((at, n as u32));
-                let line = planner.index.line_of(at);
-                planner.index.problems.add(problem::DUPLICATE_ID, Some(line), "a call id used before");
             } else {
+                planner.index.problems.add(problem::RESCUED, line, "a call that the client loses: its id was used before");
                 self.expected.insert(id);
             }
         }
@@ -856,24 +868,24 @@ impl Messages {
 
     /// A result counts in the message right after its call, once (rule 18). Whether any is left.
     fn results_of(&mut self, planner: &mut Planner<'_>, at: u32) -> bool {
-        if !planner.exact() {
-            return true;
-        }
         let ids: Vec<u64> = planner.index.tools(at).collect();
+        let line = Some(planner.index.line_of(at));
         let mut left = false;
         for (n, id) in ids.into_iter().enumerate() {
             if self.expected.remove(&id) {
                 left = true;
-            } else {
+            } else if planner.exact() {
                 self.plan.dropped_blocks.insert((at, n as u32));
-                let line = planner.index.line_of(at);
-                planner.index.problems.add(problem::ORPHAN_RESULT, Some(line), "left out as the client does");
+                planner.index.problems.add(problem::ORPHAN_RESULT, line, "left out as the client does");
+            } else if self.calls.contains(&id) {
+                let note = "a result that the client loses: its call is in an earlier message";
+                planner.index.problems.add(problem::RESCUED, line, note);
             }
         }
-        if !left {
+        if !left && planner.exact() {
             planner.mark(at, Reason::Noise);
         }
-        left || planner.index.entry(at).has(bit::OTHER)
+        left || !planner.exact() || planner.index.entry(at).has(bit::OTHER)
     }
 }
 
