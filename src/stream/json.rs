@@ -95,6 +95,16 @@ impl Tape {
         }
     }
 
+    /// Like [`Tape::parse`] for a line that was scanned before: its encoding is not checked again. Nothing
+    /// relies on the encoding for safety; a line that did change meanwhile reads as text with U+FFFD.
+    pub fn parse_again<'a>(&'a mut self, line: &'a [u8]) -> Result<Value<'a>, Error> {
+        let end = self.scan_text(line, &[])?;
+        match skip_space(line, end) {
+            rest if rest < line.len() => Err(Error::Trailing(rest)),
+            _ => Ok(Value { tape: self, line, at: 0 }),
+        }
+    }
+
     /// Scans the value at the start of `line` and says where it ends; what follows is not looked at.
     pub fn parse_prefix<'a>(&'a mut self, line: &'a [u8]) -> Result<(Value<'a>, usize), Error> {
         let end = self.scan(line, &[])?;
@@ -102,16 +112,20 @@ impl Tape {
     }
 
     fn scan(&mut self, line: &[u8], opaque: &[&str]) -> Result<usize, Error> {
+        if simdutf8::basic::from_utf8(line).is_err() {
+            // the fast check names no place; the slow one does
+            let at = std::str::from_utf8(line).map_or_else(|e| e.valid_up_to(), |_| 0);
+            return Err(Error::Utf8(at));
+        }
+        self.scan_text(line, opaque)
+    }
+
+    fn scan_text(&mut self, line: &[u8], opaque: &[&str]) -> Result<usize, Error> {
         self.nodes.clear();
         self.open.clear();
         self.lone = false;
         if u32::try_from(line.len()).is_err() {
             return Err(Error::TooLong);
-        }
-        if simdutf8::basic::from_utf8(line).is_err() {
-            // the fast check names no place; the slow one does
-            let at = std::str::from_utf8(line).map_or_else(|e| e.valid_up_to(), |_| 0);
-            return Err(Error::Utf8(at));
         }
         let mut i = skip_space(line, 0);
         // whether the next value's inside is to be noted
@@ -570,7 +584,8 @@ fn unescape(raw: &[u8]) -> String {
         rest = rest.get(at + len..).unwrap_or_default();
     }
     out.extend_from_slice(rest);
-    String::from_utf8_lossy(&out).into_owned()
+    // the line was checked, and every escape gives whole characters
+    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 /// Appends `text` as a JSON string, quotes included.

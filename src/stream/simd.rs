@@ -12,16 +12,44 @@ pub(super) const LONE: u8 = 2;
 /// `Err` names the offending byte.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<(usize, u8), usize> {
-    // Most keys and ids end within 16 bytes; a call and a wide load would cost more than this loop.
-    for (i, &b) in bytes.iter().enumerate().skip(from).take(16) {
-        if b == b'"' {
-            return Ok((i, 0));
-        }
-        if b == b'\\' || b < 0x20 {
-            return long_string_end(bytes, i);
-        }
+    // Most keys and ids end within 16 bytes, where a call for the wide loop would cost more than it saves.
+    match first_special(bytes, from) {
+        Some(at) if bytes.get(at) == Some(&b'"') => Ok((at, 0)),
+        Some(at) => long_string_end(bytes, at),
+        None => long_string_end(bytes, (from + 16).min(bytes.len())),
     }
-    long_string_end(bytes, (from + 16).min(bytes.len()))
+}
+
+/// The first quote, backslash or control character among the 16 bytes from `from` on.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn first_special(bytes: &[u8], from: usize) -> Option<usize> {
+    use std::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8,
+    };
+    let Some(chunk) = bytes.get(from..from + 16) else { return first_special_slow(bytes, from) };
+    // SAFETY: the chunk is 16 bytes long and the load needs no alignment; SSE2 is part of x86-64.
+    #[allow(unsafe_code)]
+    let mask = unsafe {
+        let v = _mm_loadu_si128(chunk.as_ptr().cast::<__m128i>());
+        let quote = _mm_cmpeq_epi8(v, _mm_set1_epi8(b'"' as i8));
+        let backslash = _mm_cmpeq_epi8(v, _mm_set1_epi8(b'\\' as i8));
+        let control = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);
+        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), control))
+    };
+    (mask != 0).then(|| from + mask.trailing_zeros() as usize)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn first_special(bytes: &[u8], from: usize) -> Option<usize> {
+    first_special_slow(bytes, from)
+}
+
+fn first_special_slow(bytes: &[u8], from: usize) -> Option<usize> {
+    let chunk = bytes.get(from..)?;
+    chunk.iter().take(16).position(|&b| b == b'"' || b == b'\\' || b < 0x20).map(|n| from + n)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -144,8 +172,17 @@ mod avx2 {
                 match bytes[at] {
                     b'"' => return Ok((at, flags)),
                     b'\\' => {
-                        let (behind, found) = escape(bytes, at)?;
-                        flags |= found;
+                        let behind = match bytes.get(at + 1) {
+                            Some(b'n' | b'"' | b'\\' | b't') => {
+                                flags |= super::ESCAPED;
+                                at + 2
+                            }
+                            _ => {
+                                let (behind, found) = escape(bytes, at)?;
+                                flags |= found;
+                                behind
+                            }
+                        };
                         if behind >= i + 32 {
                             next = behind;
                             break;

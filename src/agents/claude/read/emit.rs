@@ -4,6 +4,7 @@
 //! nearly its own order. Text goes from line to record as the escaped bytes that it is.
 
 use super::index::{Index, Kind, bit};
+use super::line::{Block, Fields};
 use super::plan::{self, Part, Plan};
 use super::text;
 use crate::agents::{History, ReadOptions};
@@ -206,8 +207,9 @@ impl Emitter<'_> {
         let line = window.record(self.index, self.native, at)?;
         let changed =
             || Error::input(format!("{}:{number}", self.native.name()), "the line changed while it was read");
-        let value = tape.parse(&line).map_err(|_| changed())?;
-        let (pieces, mut odd) = self.pieces(e.kind(), e.bits, value, part.is_some());
+        let value = tape.parse_again(&line).map_err(|_| changed())?;
+        let fields = Fields::of(value);
+        let (pieces, mut odd) = self.pieces(e.kind(), e.bits, &fields, part.is_some());
         odd |= e.has(bit::PATCHED) || value.duplicate_key().is_some();
         if odd && e.length > 0 && part != Some(Part::Others) {
             // the value alone would not give the line back
@@ -217,7 +219,7 @@ impl Emitter<'_> {
             return if odd { Ok(()) } else { self.native_value(&line, number) };
         }
         let dropped = if part.is_some() { None } else { Some(plan::reason(self.index, at)) };
-        self.messages(at, number, value, &pieces, part, dropped, plan, !odd)
+        self.messages(at, number, value, &fields, &pieces, part, dropped, plan, !odd)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the facts of one line, used once")]
@@ -226,6 +228,7 @@ impl Emitter<'_> {
         at: u32,
         number: u64,
         line: Value<'_>,
+        fields: &Fields<'_>,
         pieces: &[Piece<'_>],
         part: Option<Part>,
         dropped: Option<Reason>,
@@ -233,9 +236,8 @@ impl Emitter<'_> {
         whole: bool,
     ) -> Result<()> {
         let e = self.index.entry(at);
-        let time = line.get("timestamp").and_then(|v| v.text());
-        let (utc, raw_time) = time.map_or((None, None), normal_time);
-        let message = line.get("message");
+        let (utc, raw_time) = fields.timestamp.map_or((None, None), normal_time);
+        let message = fields.message;
         let group =
             message.and_then(|m| m.get("id")).and_then(|v| v.text()).filter(|_| e.kind() == Kind::Assistant);
         let mut prompted = false;
@@ -353,24 +355,24 @@ impl Emitter<'_> {
     }
 
     /// The records that a line holds, and whether it has a shape that its records would not give back.
-    fn pieces<'v>(&self, kind: Kind, bits: u32, line: Value<'v>, live: bool) -> (Vec<Piece<'v>>, bool) {
+    fn pieces<'v>(&self, kind: Kind, bits: u32, line: &Fields<'v>, live: bool) -> (Vec<Piece<'v>>, bool) {
         let mut pieces = Vec::new();
         let mut odd = false;
         match kind {
             Kind::User => {
-                if let Some(content) = line.get("message").and_then(|m| m.get("content")) {
-                    odd |= line.get("message").is_some_and(|m| m.duplicate_key().is_some());
+                if let Some(content) = line.message.and_then(|m| m.get("content")) {
+                    odd |= line.message.is_some_and(|m| m.duplicate_key().is_some());
                     self.user(&mut pieces, &mut odd, bits, content, line, live);
                 }
             }
             Kind::Assistant => {
-                if let Some(content) = line.get("message").and_then(|m| m.get("content")) {
-                    odd |= line.get("message").is_some_and(|m| m.duplicate_key().is_some());
+                if let Some(content) = line.message.and_then(|m| m.get("content")) {
+                    odd |= line.message.is_some_and(|m| m.duplicate_key().is_some());
                     self.assistant(&mut pieces, &mut odd, content);
                 }
             }
             Kind::Attachment => {
-                let Some(a) = line.get("attachment") else { return (pieces, odd) };
+                let Some(a) = line.attachment else { return (pieces, odd) };
                 if bits & bit::QUEUED != 0 {
                     let mode = a.get("commandMode").and_then(|v| v.text());
                     let human = mode.is_none_or(|m| m == "prompt");
@@ -391,7 +393,7 @@ impl Emitter<'_> {
             }
             Kind::System => {
                 if bits & bit::LOCAL_COMMAND != 0
-                    && let Some(content) = line.get("content").filter(|c| c.text().is_some())
+                    && let Some(content) = line.content.filter(|c| c.text().is_some())
                 {
                     pieces.push(Piece::text(Role::User, By::Harness(Harness::Command), content));
                 }
@@ -407,7 +409,7 @@ impl Emitter<'_> {
         odd: &mut bool,
         bits: u32,
         content: Value<'v>,
-        line: Value<'v>,
+        line: &Fields<'v>,
         live: bool,
     ) {
         let meta = bits & bit::META != 0;
@@ -448,15 +450,15 @@ impl Emitter<'_> {
                 continue;
             }
             *odd |= block.duplicate_key().is_some();
-            let kind = block.get("type").and_then(|v| v.text());
-            if kind.is_some_and(|k| k == "tool_result") {
+            let b = Block::of(block);
+            if b.kind.is_some_and(|k| k == "tool_result") {
                 pieces.push(self.result(odd, block, line, live, tool));
                 tool += 1;
                 open = false;
                 continue;
             }
-            if kind.is_some_and(|k| k == "text")
-                && let Some(value) = block.get("text")
+            if b.kind.is_some_and(|k| k == "text")
+                && let Some(value) = b.text
                 && let Some(text) = value.text()
             {
                 if !text.is_empty() {
@@ -508,16 +510,17 @@ impl Emitter<'_> {
     fn result<'v>(
         &self,
         odd: &mut bool,
-        block: Value<'v>,
-        line: Value<'v>,
+        value: Value<'v>,
+        line: &Fields<'v>,
         live: bool,
         tool: u32,
     ) -> Piece<'v> {
-        let failed = block.get("is_error").and_then(|v| v.bool()) == Some(true);
-        let content = block.get("content");
-        let mut piece = Piece::text(Role::ToolResult, By::Conversation, block);
+        let block = Block::of(value);
+        let failed = block.is_error;
+        let content = block.content;
+        let mut piece = Piece::text(Role::ToolResult, By::Conversation, value);
         piece.tool = Some(tool);
-        piece.tool_call_id = block.get("tool_use_id").and_then(|v| v.text());
+        piece.tool_call_id = block.result_of;
         if piece.tool_call_id.is_none() {
             *odd = true;
             piece.tool_call_id = Some(Text::empty());
@@ -543,24 +546,21 @@ impl Emitter<'_> {
                 piece.holes = Vec::new();
             }
         }
-        let head = content.map(|c| match c.text() {
-            Some(text) => text.head(4096).into_owned(),
-            None => c
-                .items()
-                .find_map(|b| b.get("text")?.text())
-                .map_or_else(String::new, |t| t.head(4096).into_owned()),
-        });
-        let head = head.unwrap_or_default();
-        if failed {
-            piece.exit_code = exit_code(&head);
+        let text = content.and_then(|c| c.text().or_else(|| c.items().find_map(|b| b.get("text")?.text())));
+        if failed && let Some(text) = text.filter(|t| t.starts_with("Exit code ")) {
+            piece.exit_code = exit_code(&text.head(64));
         }
-        if live && self.options.history != History::Exact && head.starts_with("<persisted-output>") {
+        if live
+            && self.options.history != History::Exact
+            && let Some(text) = text.filter(|t| t.starts_with("<persisted-output>"))
+        {
             piece.spill = line
-                .get("toolUseResult")
+                .result
                 .and_then(|r| r.get("persistedOutputPath"))
                 .and_then(|v| v.text())
                 .map(|t| t.decode().into_owned())
                 .or_else(|| {
+                    let head = text.head(4096);
                     let rest = head.split("Full output saved to: ").nth(1)?;
                     Some(rest.lines().next()?.trim().to_owned())
                 });
@@ -586,16 +586,16 @@ impl Emitter<'_> {
                 continue;
             }
             *odd |= block.duplicate_key().is_some();
-            let kind = block.get("type").and_then(|v| v.text()).map(|t| t.decode()).unwrap_or_default();
-            let field = |key: &str| block.get(key).filter(|v| v.text().is_some());
+            let b = Block::of(block);
+            let kind = b.kind.map(|t| t.decode()).unwrap_or_default();
+            let (said, thought) = (b.text.and_then(|v| v.text()), b.thinking.and_then(|v| v.text()));
             match &*kind {
-                "text" if field("text").and_then(|v| v.text()).is_some_and(|t| t.is_empty()) => {}
-                "text" if field("text").is_some() => {
-                    pieces.extend(field("text").map(|v| Piece::text(Role::Assistant, By::Conversation, v)));
+                "text" if said.is_some_and(|t| t.is_empty()) => {}
+                "text" if said.is_some() => {
+                    pieces.extend(b.text.map(|v| Piece::text(Role::Assistant, By::Conversation, v)));
                 }
-                "thinking" if field("thinking").is_some() => {
-                    pieces
-                        .extend(field("thinking").map(|v| Piece::text(Role::Reasoning, By::Conversation, v)));
+                "thinking" if thought.is_some() => {
+                    pieces.extend(b.thinking.map(|v| Piece::text(Role::Reasoning, By::Conversation, v)));
                 }
                 "redacted_thinking" => pieces.push(Piece {
                     raw: Cow::Borrowed(b"\"\""),
@@ -611,18 +611,18 @@ impl Emitter<'_> {
                         piece.tool = Some(tool);
                         tool += 1;
                     }
-                    piece.tool_call_id = block.get("id").and_then(|v| v.text()).or_else(|| {
+                    piece.tool_call_id = b.id.or_else(|| {
                         *odd = true;
                         Some(Text::empty())
                     });
-                    piece.tool_name = match block.get("name").and_then(|v| v.text()) {
+                    piece.tool_name = match b.name {
                         Some(name) => Some(Cow::Borrowed(name.raw())),
                         None => {
                             *odd = true;
                             None
                         }
                     };
-                    match block.get("input") {
+                    match b.input {
                         Some(input) => {
                             piece.raw = Cow::Borrowed(input.raw());
                             piece.holes = vec![input.span()];

@@ -9,7 +9,10 @@ use crate::record::{Lineage, Problems, problem};
 use crate::stream::json::{self, Tape, Text, Value};
 use crate::stream::{Error, Lines, Native, Result};
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
+
+use super::line::{Block, Fields};
+use foldhash::quality::RandomState;
 
 /// No line.
 pub(super) const NONE: u32 = u32::MAX;
@@ -222,7 +225,7 @@ impl Index {
             more_tools: HashMap::new(),
             slots: Vec::new(),
             filled: 0,
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             groups: HashMap::new(),
             sessions: Vec::new(),
             pending: Vec::new(),
@@ -302,7 +305,7 @@ impl Index {
 
     pub(super) fn hash(&self, text: Text<'_>) -> u64 {
         // one id may be spelled with and without escapes
-        self.hasher.hash_one(&*text.decode())
+        self.hasher.hash_one(text.decode().as_bytes())
     }
 
     /// The entry with this id, links and state lines too.
@@ -444,7 +447,11 @@ impl Index {
                     // whole values at the start of a line are read by the client, but only the first
                     let bits = if found > 0 || lost { bit::RESCUED } else { rescued };
                     if bits != 0 && self.lenient {
-                        self.problems.add(problem::RESCUED, Some(number), "a record that the client loses with its damaged line");
+                        self.problems.add(
+                            problem::RESCUED,
+                            Some(number),
+                            "a record that the client loses with its damaged line",
+                        );
                     }
                     found += 1;
                     self.patch(at, Patch { owner, range, nul }, bits, &record, tape);
@@ -486,8 +493,8 @@ impl Index {
     /// Takes one record.
     fn record(&mut self, at: u32, value: Value<'_>, mut bits: u32) {
         let line = self.line_of(at);
-        let kind_text = value.get("type").and_then(|v| v.text());
-        let kind = match kind_text.map(|t| t.decode()).as_deref() {
+        let fields = Fields::of(value);
+        let kind = match fields.kind.map(|t| t.decode()).as_deref() {
             Some("user") => Kind::User,
             Some("assistant") => Kind::Assistant,
             Some("attachment") => Kind::Attachment,
@@ -510,7 +517,7 @@ impl Index {
                 Kind::State
             }
         };
-        let message = value.get("message");
+        let message = fields.message;
         if message.is_some_and(|m| m.get("parts").is_some()) {
             self.facts.qwen += 1;
             self.bits(at, Kind::State as u32 | bits);
@@ -519,50 +526,46 @@ impl Index {
         if kind != Kind::State {
             self.facts.claude += 1;
         }
-        if value.get("isSidechain").and_then(|v| v.bool()) == Some(true) {
-            bits |= bit::SIDECHAIN;
+        for (is, bit) in [
+            (fields.sidechain, bit::SIDECHAIN),
+            (fields.meta, bit::META),
+            (fields.api_error, bit::API_ERROR),
+            (fields.summary, bit::SUMMARY),
+        ] {
+            if is {
+                bits |= bit;
+            }
         }
-        if value.get("isMeta").and_then(|v| v.bool()) == Some(true) {
-            bits |= bit::META;
-        }
-        if value.get("isApiErrorMessage").and_then(|v| v.bool()) == Some(true) {
-            bits |= bit::API_ERROR;
-        }
-        if value.get("isCompactSummary").and_then(|v| v.bool()) == Some(true) {
-            bits |= bit::SUMMARY;
-        }
-        if value.get("relay").and_then(|r| r.get("note")).and_then(|v| v.bool()) == Some(true) {
+        if fields.relay.and_then(|r| r.get("note")).and_then(|v| v.bool()) == Some(true) {
             bits |= bit::NOTE;
         }
         let is_tree = matches!(kind, Kind::User | Kind::Assistant | Kind::Attachment | Kind::System);
-        bits |= self.session_bits(value);
-        self.header(value, kind, bits);
+        bits |= self.session_bits(fields.session);
+        self.header(&fields, kind);
         match kind {
             Kind::User | Kind::Assistant => {
                 if let Some(message) = message {
-                    bits |= self.message(at, kind, message, value);
+                    bits |= self.message(at, kind, message, &fields);
                 }
             }
             Kind::Attachment => {
-                let a = value.get("attachment");
+                let a = fields.attachment;
                 let queued = a.and_then(|a| a.get("type")).and_then(|t| t.text());
                 let prompt = a.and_then(|a| a.get("prompt"));
                 if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
                     bits |= bit::QUEUED | bit::OTHER;
                 }
             }
-            Kind::System => {
-                match value.get("subtype").and_then(|v| v.text()).map(|t| t.decode()).as_deref() {
-                    Some("compact_boundary") => bits |= bit::BOUNDARY,
-                    Some("local_command") => bits |= bit::LOCAL_COMMAND | bit::OTHER,
-                    _ => {}
-                }
-            }
+            Kind::System => match fields.subtype.map(|t| t.decode()).as_deref() {
+                Some("compact_boundary") => bits |= bit::BOUNDARY,
+                Some("local_command") => bits |= bit::LOCAL_COMMAND | bit::OTHER,
+                _ => {}
+            },
             Kind::State => self.state(value),
             Kind::Nothing | Kind::Progress => {}
         }
         self.bits(at, kind as u32 | bits);
-        self.connect(at, value, is_tree, kind);
+        self.connect(at, &fields, is_tree, kind);
     }
 
     fn bits(&mut self, at: u32, bits: u32) {
@@ -572,12 +575,12 @@ impl Index {
     }
 
     /// Enters a line into the tree.
-    fn connect(&mut self, at: u32, value: Value<'_>, is_tree: bool, kind: Kind) {
-        let own = value.get("uuid").and_then(|v| v.text());
+    fn connect(&mut self, at: u32, fields: &Fields<'_>, is_tree: bool, kind: Kind) {
+        let own = fields.id;
         let id = match own {
             Some(own) => self.hash(own),
             // lines without id share one place, the last one wins (READING.md rule 2)
-            None if is_tree && !self.lenient => self.hasher.hash_one("undefined"),
+            None if is_tree && !self.lenient => self.hasher.hash_one("undefined".as_bytes()),
             None if is_tree => {
                 self.set(at, bit::NO_ID);
                 let parent = self.previous;
@@ -597,7 +600,7 @@ impl Index {
         if let Some(e) = self.entries.get_mut(at as usize) {
             e.id = id;
         }
-        let parent = match value.get("parentUuid").and_then(|v| v.text()) {
+        let parent = match fields.parent {
             None => NONE,
             Some(text) if text.is_empty() => NONE,
             Some(text) => {
@@ -668,8 +671,8 @@ impl Index {
         }
     }
 
-    fn session_bits(&mut self, value: Value<'_>) -> u32 {
-        let Some(id) = value.get("sessionId").and_then(|v| v.text()) else { return 31 << bit::SESSION };
+    fn session_bits(&mut self, id: Option<Text<'_>>) -> u32 {
+        let Some(id) = id else { return 31 << bit::SESSION };
         let hash = self.hash(id);
         let n = match self.sessions.iter().position(|&h| h == hash) {
             Some(n) => n,
@@ -685,7 +688,7 @@ impl Index {
     }
 
     /// Blocks and ids of a message.
-    fn message(&mut self, at: u32, kind: Kind, message: Value<'_>, line: Value<'_>) -> u32 {
+    fn message(&mut self, at: u32, kind: Kind, message: Value<'_>, line: &Fields<'_>) -> u32 {
         let mut bits = 0;
         if kind == Kind::Assistant {
             if let Some(id) = message.get("id").and_then(|v| v.text()).filter(|t| !t.is_empty()) {
@@ -721,21 +724,20 @@ impl Index {
                 }
                 continue;
             }
-            let kind_of = block.get("type").and_then(|v| v.text());
-            let id_key = if kind_of.is_some_and(|t| t == "tool_use") && kind == Kind::Assistant {
+            let block = Block::of(block);
+            if block.kind.is_some_and(|t| t == "tool_use") && kind == Kind::Assistant {
                 bits |= bit::CALL;
-                self.call(block, line);
-                Some("id")
-            } else if kind_of.is_some_and(|t| t == "tool_result") && kind == Kind::User {
+                self.call(&block, line);
+                tools.push(block.id.map_or(0, |id| self.hash(id)));
+            } else if block.kind.is_some_and(|t| t == "tool_result") && kind == Kind::User {
                 bits |= bit::RESULT;
-                self.result(block, line);
-                Some("tool_use_id")
+                self.result(&block, line);
+                tools.push(block.result_of.map_or(0, |id| self.hash(id)));
             } else {
                 bits |= bit::OTHER;
-                None
-            };
-            let text = block.get("text").and_then(|v| v.text());
-            let is_text = kind_of.is_some_and(|t| t == "text");
+            }
+            let text = block.text.and_then(|v| v.text());
+            let is_text = block.kind.is_some_and(|t| t == "text");
             blank &= is_text && text.is_none_or(|t| t.is_blank());
             if is_text && kind == Kind::User && text.is_some_and(|t| t == "Warmup") {
                 bits |= bit::WARMUP;
@@ -746,11 +748,6 @@ impl Index {
                 && self.is_synthetic(message)
             {
                 bits |= bit::SYNTHETIC;
-            }
-            if let Some(id) = id_key.and_then(|k| block.get(k)).and_then(|v| v.text()) {
-                tools.push(self.hash(id));
-            } else if id_key.is_some() {
-                tools.push(0);
             }
         }
         if blank {
@@ -772,8 +769,8 @@ impl Index {
         message.get("model").and_then(|v| v.text()).is_some_and(|t| t == "<synthetic>")
     }
 
-    fn assistant_facts(&mut self, message: Value<'_>, line: Value<'_>) {
-        if line.get("isSidechain").and_then(|v| v.bool()) == Some(true) {
+    fn assistant_facts(&mut self, message: Value<'_>, line: &Fields<'_>) {
+        if line.sidechain {
             return;
         }
         if let Some(model) = message.get("model").and_then(|v| v.text()).filter(|t| *t != "<synthetic>") {
@@ -791,13 +788,9 @@ impl Index {
         }
     }
 
-    fn call(&mut self, block: Value<'_>, line: Value<'_>) {
-        let text = |key| block.get(key).and_then(|v: Value<'_>| v.text());
-        let (Some(id), Some(name), Some(input)) = (text("id"), text("name"), block.get("input")) else {
-            return;
-        };
+    fn call(&mut self, block: &Block<'_>, line: &Fields<'_>) {
+        let (Some(id), Some(name), Some(input)) = (block.id, block.name, block.input) else { return };
         let path = |key| input.get(key).and_then(|v| v.text()).map(|t| t.decode().into_owned());
-        let cwd = line.get("cwd").and_then(|v| v.text()).map(|t| t.decode().into_owned());
         let key = self.hash(id);
         match &*name.decode() {
             "Write" => self.facts.files.write(key, path("file_path")),
@@ -808,29 +801,27 @@ impl Index {
             }
             "Bash" => {
                 if let Some(command) = path("command") {
-                    self.facts.files.shell(key, &command, cwd.as_deref());
+                    self.facts.files.shell(key, &command, line.cwd.map(|t| t.decode()).as_deref());
                 }
             }
             _ => {}
         }
     }
 
-    fn result(&mut self, block: Value<'_>, line: Value<'_>) {
-        let Some(id) = block.get("tool_use_id").and_then(|v| v.text()) else { return };
-        let failed = block.get("is_error").and_then(|v| v.bool()) == Some(true);
-        let created = line
-            .get("toolUseResult")
-            .and_then(|v| v.get("type"))
-            .and_then(|v| v.text())
-            .map(|t| t == "create");
-        let when = line.get("timestamp").and_then(|v| v.text()).map(|t| t.decode().into_owned());
+    fn result(&mut self, block: &Block<'_>, line: &Fields<'_>) {
+        let Some(id) = block.result_of else { return };
         let key = self.hash(id);
-        self.facts.files.settle(key, !failed, created, when);
+        if self.facts.files.is_open(key) {
+            let created =
+                line.result.and_then(|v| v.get("type")).and_then(|v| v.text()).map(|t| t == "create");
+            let when = line.timestamp.map(|t| t.decode().into_owned());
+            self.facts.files.settle(key, !block.is_error, created, when);
+        }
     }
 
     /// Facts that any line may tell.
-    fn header(&mut self, value: Value<'_>, kind: Kind, bits: u32) {
-        if let Some(time) = value.get("timestamp").and_then(|v| v.text())
+    fn header(&mut self, line: &Fields<'_>, kind: Kind) {
+        if let Some(time) = line.timestamp
             && super::text::is_time(time)
         {
             if self.facts.first_time.is_none() {
@@ -838,29 +829,25 @@ impl Index {
             }
             replace(&mut self.facts.last_time, time);
         }
-        if let Some(relay) = value.get("relay") {
+        if let Some(relay) = line.relay {
             self.relay_facts(relay);
         }
         if kind == Kind::State || kind == Kind::Progress {
             return;
         }
-        if bits & bit::SIDECHAIN != 0 {
-            if let Some(id) = value.get("agentId").and_then(|v| v.text()) {
-                replace(&mut self.facts.agent_id, id);
-            }
+        if let Some(id) = line.agent.filter(|_| line.sidechain) {
+            replace(&mut self.facts.agent_id, id);
         }
-        if let Some(cwd) = value.get("cwd").and_then(|v| v.text()).filter(|t| !t.is_empty()) {
+        if let Some(cwd) = line.cwd.filter(|t| !t.is_empty()) {
             let known = self.facts.directories.iter().rev().any(|d| cwd == d.as_str());
             if !known && self.facts.directories.len() < 64 {
                 self.facts.directories.push(cwd.decode().into_owned());
             }
         }
-        if let Some(version) = value.get("version").and_then(|v| v.text()) {
+        if let Some(version) = line.version {
             replace(&mut self.facts.version, version);
         }
-        if let Some(branch) =
-            value.get("gitBranch").and_then(|v| v.text()).filter(|t| !t.is_empty() && *t != "HEAD")
-        {
+        if let Some(branch) = line.branch.filter(|t| !t.is_empty() && *t != "HEAD") {
             replace(&mut self.facts.branch, branch);
         }
     }

@@ -2,6 +2,7 @@
 
 mod emit;
 mod index;
+mod line;
 mod plan;
 mod text;
 

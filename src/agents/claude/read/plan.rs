@@ -860,7 +860,11 @@ impl Messages {
             if planner.exact() {
                 self.plan.dropped_blocks.insert((at, n as u32));
             } else {
-                planner.index.problems.add(problem::RESCUED, line, "a call that the client loses: its id was used before");
+                planner.index.problems.add(
+                    problem::RESCUED,
+                    line,
+                    "a call that the client loses: its id was used before",
+                );
                 self.expected.insert(id);
             }
         }
