@@ -5,14 +5,20 @@
 
 pub mod claude;
 pub mod codex;
+mod files;
 
 use crate::record::{Problem, Problems};
-use crate::stream::{Error, Native, Record, Result, Sink, World};
+use crate::stream::{Error, Native, Record, Result, Sink, World, nearest};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Every agent, in the order in which help names them.
 pub static AGENTS: &[&dyn Agent] = &[&claude::Claude, &codex::Codex];
+
+/// The names of all agents, in the order in which help names them.
+pub fn names() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.name()).collect()
+}
 
 /// The agent of this name.
 ///
@@ -21,7 +27,10 @@ pub static AGENTS: &[&dyn Agent] = &[&claude::Claude, &codex::Codex];
 pub fn named(name: &str) -> Result<&'static dyn Agent> {
     AGENTS.iter().copied().find(|a| a.name() == name).ok_or_else(|| Error::Usage {
         what: format!("no agent is called {name:?}"),
-        hint: Some(format!("agents: {}", AGENTS.iter().map(|a| a.name()).collect::<Vec<_>>().join(", "))),
+        hint: Some(match nearest(name, names()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("agents: {}", names().join(", ")),
+        }),
     })
 }
 
@@ -76,13 +85,16 @@ pub trait Store: Sync {
     /// the agent's environment variable, `configured` (configuration file), the usual place.
     fn places(&self, root: Option<&Path>, configured: Option<&Path>, world: &World) -> Vec<PathBuf>;
 
-    /// The main sessions under one of the places: names and dates only, nothing is opened. With
-    /// `project`, sessions that surely belong to another folder may be left out. What cannot be listed
-    /// (permissions) is said in `problems`. A place that does not exist gives nothing.
-    fn list(&self, place: &Path, project: Option<&Path>, problems: &mut Problems) -> Result<Vec<Found>>;
+    /// The main sessions under one of the places: names and dates only, no session is opened. What cannot
+    /// be listed (permissions, links that lead nowhere) is said in `problems`. A place that does not exist
+    /// gives nothing.
+    fn list(&self, place: &Path, problems: &mut Problems) -> Result<Vec<Found>>;
 
     /// Looks into a session just far enough to select it.
     fn peek(&self, found: &Found) -> Result<Peek>;
+
+    /// Whether the agent itself would offer the session in `project`, an absolute path without links.
+    fn belongs(&self, found: &Found, peek: &Peek, project: &Path) -> bool;
 
     /// Whether a text can be the beginning of a session id of this agent (never a path).
     fn is_id(&self, text: &str) -> bool;
@@ -100,11 +112,17 @@ pub struct Found {
     pub id: String,
     /// Time of last change.
     pub updated: SystemTime,
+    /// Title, where the store keeps an index of them.
+    pub title: Option<String>,
+    /// The place in which it was found; `None` for a file that the user named.
+    pub place: Option<PathBuf>,
 }
 
 /// What selects a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peek {
+    /// Directory in which the session began (the first one that its lines name).
+    pub started_in: Option<PathBuf>,
     /// Directory in which the session ran (the last one that its lines name).
     pub working_directory: Option<PathBuf>,
     /// Title given by the user or the client.
