@@ -15,6 +15,10 @@ use std::time::SystemTime;
 /// Every agent, in the order in which help names them.
 pub static AGENTS: &[&dyn Agent] = &[&claude::Claude, &codex::Codex];
 
+/// How the names of folders begin in which relay itself runs an agent (relay-summarize `--exec`); sessions
+/// that began in one are never chosen unless they are named.
+pub const OWN_FOLDER: &str = "relay-exec-";
+
 /// The names of all agents, in the order in which help names them.
 pub fn names() -> Vec<&'static str> {
     AGENTS.iter().map(|agent| agent.name()).collect()
@@ -99,8 +103,12 @@ pub trait Store: Sync {
     /// Whether a text can be the beginning of a session id of this agent (never a path).
     fn is_id(&self, text: &str) -> bool;
 
-    /// The subagents of a session, each a file that [`Agent::read`] takes.
-    fn subagents(&self, found: &Found) -> Result<Vec<PathBuf>>;
+    /// The session id that the name of a file tells, if it is named as the agent names its sessions.
+    fn id_of(&self, path: &Path) -> Option<String>;
+
+    /// The subagents of a session, each a file that [`Agent::read`] takes. What cannot be looked into is said
+    /// in `problems`.
+    fn subagents(&self, found: &Found, problems: &mut Problems) -> Result<Vec<PathBuf>>;
 }
 
 /// One session file.
@@ -143,6 +151,19 @@ pub enum History {
     Exact,
     /// Everything that was compacted away is live again.
     Full,
+}
+
+impl std::str::FromStr for History {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<History> {
+        match name {
+            "active" => Ok(History::Active),
+            "exact" => Ok(History::Exact),
+            "full" => Ok(History::Full),
+            _ => Err(Error::Usage { what: format!("no history is called {name:?}"), hint: None }),
+        }
+    }
 }
 
 /// How to read.

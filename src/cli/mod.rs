@@ -65,6 +65,13 @@ pub enum Exit {
     BadInput,
 }
 
+impl Exit {
+    /// Whether every session of the input was whole.
+    pub fn of_input(whole: bool) -> Exit {
+        if whole { Exit::Done } else { Exit::BadInput }
+    }
+}
+
 impl From<Exit> for u8 {
     fn from(exit: Exit) -> u8 {
         match exit {

@@ -156,34 +156,40 @@ impl Store for Sessions {
         files::begins_uuid(text)
     }
 
-    fn subagents(&self, found: &Found) -> Result<Vec<PathBuf>> {
-        let mut problems = Problems::default();
+    fn id_of(&self, path: &Path) -> Option<String> {
+        id_of(path.file_name()?.to_str()?).map(str::to_ascii_lowercase)
+    }
+
+    fn subagents(&self, found: &Found, problems: &mut Problems) -> Result<Vec<PathBuf>> {
         let mut seen = Seen::default();
         let mut agents = Vec::new();
         let is_agent = |name: &str| name.starts_with("agent-") && name.ends_with(".jsonl");
         // since 2.1: a folder of their own
-        for entry in files::entries(&found.path.with_extension("").join("subagents"), &mut problems) {
+        for entry in files::entries(&found.path.with_extension("").join("subagents"), problems) {
             if is_agent(&entry.name)
-                && files::metadata(&entry, &mut problems).is_some_and(|m| m.is_file() && seen.first(&m))
+                && files::metadata(&entry, problems).is_some_and(|m| m.is_file() && seen.first(&m))
             {
                 agents.push(entry.path);
             }
         }
         // 2.0: next to the sessions, and the parent's id in their lines
-        let beside = found.path.parent().map(|folder| files::entries(folder, &mut problems));
+        let beside = found.path.parent().map(|folder| files::entries(folder, problems));
         for entry in beside.into_iter().flatten().filter(|entry| is_agent(&entry.name)) {
-            let Some(metadata) = files::metadata(&entry, &mut problems) else { continue };
+            let Some(metadata) = files::metadata(&entry, problems) else { continue };
             if metadata.is_file() && entry.path != found.path && seen.first(&metadata) {
-                let about = first_words(&entry.path)?;
-                if about.session.is_some_and(|id| id.eq_ignore_ascii_case(&found.id)) && !about.warm_up {
-                    agents.push(entry.path);
+                match first_words(&entry.path) {
+                    Ok(about) if about.warm_up => {}
+                    Ok(about)
+                        if about.session.as_ref().is_some_and(|id| id.eq_ignore_ascii_case(&found.id)) =>
+                    {
+                        agents.push(entry.path);
+                    }
+                    Ok(_) => {}
+                    Err(e) => problems.add(files::UNREADABLE, None, e.to_string()),
                 }
             }
         }
-        match problems.iter().flat_map(|p| &p.first).next() {
-            Some(place) => Err(crate::stream::Error::failed(place.note.clone())),
-            None => Ok(agents),
-        }
+        Ok(agents)
     }
 }
 
@@ -438,7 +444,7 @@ mod tests {
         put(folder.join(A).join("subagents/journal.jsonl"), "{}");
         let (found, _) = only(&dir.path().join("projects"));
         let names: Vec<_> = Sessions
-            .subagents(&found)
+            .subagents(&found, &mut Problems::default())
             .unwrap()
             .into_iter()
             .map(|p| p.file_name().unwrap().to_str().unwrap().to_owned())

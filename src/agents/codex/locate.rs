@@ -201,7 +201,11 @@ impl Store for Sessions {
         files::begins_uuid(text)
     }
 
-    fn subagents(&self, found: &Found) -> Result<Vec<PathBuf>> {
+    fn id_of(&self, path: &Path) -> Option<String> {
+        Some(Name::parse(path.file_name()?.to_str()?)?.thread)
+    }
+
+    fn subagents(&self, found: &Found, problems: &mut Problems) -> Result<Vec<PathBuf>> {
         let place = match &found.place {
             Some(place) => place.clone(),
             // a file that the user named: its home, when it stands in one, else its folder
@@ -212,16 +216,21 @@ impl Store for Sessions {
                 inside.or(found.path.parent()).unwrap_or(Path::new(".")).to_owned()
             }
         };
-        let mut problems = Problems::default();
         let parent = Name::made(&found.id);
         let mut children: HashMap<String, Vec<Found>> = HashMap::new();
-        for candidate in self.list(&place, &mut problems)? {
+        for candidate in self.list(&place, problems)? {
             // no child is older than its parent, so nothing older is opened
             let older = matches!((parent, Name::made(&candidate.id)), (Some(p), Some(c)) if c < p);
             if older || candidate.id == found.id {
                 continue;
             }
-            let glance = glance(&candidate.path, false)?;
+            let glance = match glance(&candidate.path, false) {
+                Ok(glance) => glance,
+                Err(e) => {
+                    problems.add(files::UNREADABLE, None, e.to_string());
+                    continue;
+                }
+            };
             if let Some(parent) = glance.parent.filter(|_| glance.subagent) {
                 children.entry(parent).or_default().push(candidate);
             }
@@ -523,8 +532,8 @@ mod tests {
             title: None,
             place: None,
         };
-        assert_eq!(Sessions.subagents(&named).unwrap(), [rollout(B), rollout(C)]);
+        assert_eq!(Sessions.subagents(&named, &mut Problems::default()).unwrap(), [rollout(B), rollout(C)]);
         let stored = Found { place: Some(dir.path().to_owned()), ..named };
-        assert_eq!(Sessions.subagents(&stored).unwrap(), [rollout(B), rollout(C)]);
+        assert_eq!(Sessions.subagents(&stored, &mut Problems::default()).unwrap(), [rollout(B), rollout(C)]);
     }
 }
