@@ -59,7 +59,8 @@ fn named_behind(text: &str, prefix: &str) -> Vec<String> {
             continue;
         }
         let rest = &text[at + prefix.len()..];
-        let first = |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        let first =
+            |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let Some(group) = rest.strip_prefix('{') else {
             names.push(first(rest));
             continue;
@@ -101,7 +102,11 @@ fn names(text: &str, path: &str) -> bool {
             let listed = named_behind(text, &format!("{root}::")).iter().any(|name| name == module);
             match rest.split_once("::") {
                 None => listed,
-                Some((_, item)) => listed && (text.contains(path) || named_behind(text, &format!("{root}::{module}::")).iter().any(|n| n == item)),
+                Some((_, item)) => {
+                    listed
+                        && (text.contains(path)
+                            || named_behind(text, &format!("{root}::{module}::")).iter().any(|n| n == item))
+                }
             }
         }
     }
@@ -201,14 +206,18 @@ fn commands_are_arguments_and_one_call() {
 /// The rules above hold nothing if they cannot see a breach.
 #[test]
 fn breaches_are_seen() {
-    assert_eq!(named_behind("use crate::{agents::X, record::{A, B}, stream}; x(crate::cli::y)", "crate::"), [
-        "agents", "record", "stream", "cli"
-    ]);
+    assert_eq!(
+        named_behind("use crate::{agents::X, record::{A, B}, stream}; x(crate::cli::y)", "crate::"),
+        ["agents", "record", "stream", "cli"]
+    );
     assert_eq!(named_behind("$crate::x mycrate::y", "crate::"), ["x"]);
     assert!(names("use std::{fs::File, io};", "std::fs") && names("std::fs::read(x)", "std::fs"));
     assert!(!names("use std::{fmt, io};", "std::fs") && !names("my_std::fs", "std::fs"));
     assert!(names("use clap::Parser;", "clap") && names("#[derive(clap::Parser)]", "clap"));
     assert!(!names("let clap = 1;", "clap") && !names("xclap::y", "clap"));
-    assert!(names("io::stdin() std::io::stdin()", "std::io::stdin") && !names("std::io::stdout()", "std::io::stdin"));
+    assert!(
+        names("io::stdin() std::io::stdin()", "std::io::stdin")
+            && !names("std::io::stdout()", "std::io::stdin")
+    );
     assert_eq!(code("a // std::fs\n/// std::fs\nb\n#[cfg(test)]\nmod tests { c }"), "a b");
 }

@@ -280,3 +280,206 @@ impl Sink for Watched<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::{Peek, Store, Window, WriteOptions, Writer};
+    use crate::stream::Gathered;
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    /// An agent whose sessions are files of lines: `break` breaks the reading off, `refuse` refuses it.
+    struct Fake;
+
+    impl Store for Fake {
+        fn places(&self, root: Option<&Path>, _: Option<&Path>, _: &World) -> Vec<PathBuf> {
+            root.map(Path::to_owned).into_iter().collect()
+        }
+        fn list(&self, _: &Path, _: &mut Problems) -> Result<Vec<Found>> {
+            Ok(Vec::new())
+        }
+        fn peek(&self, _: &Found) -> Result<Peek> {
+            Ok(Peek::default())
+        }
+        fn belongs(&self, _: &Found, _: &Peek, _: &Path) -> bool {
+            true
+        }
+        fn is_id(&self, _: &str) -> bool {
+            false
+        }
+        fn id_of(&self, path: &Path) -> Option<String> {
+            Some(path.file_stem()?.to_str()?.to_owned())
+        }
+        fn subagents(&self, found: &Found, problems: &mut Problems) -> Result<Vec<PathBuf>> {
+            let child = found.path.with_extension("child");
+            if !child.exists() {
+                return Ok(Vec::new());
+            }
+            if found.id == "odd" {
+                problems.add("unreadable", None, "x: permission denied");
+            }
+            Ok(vec![child])
+        }
+    }
+
+    impl Agent for Fake {
+        fn name(&self) -> &'static str {
+            "fake"
+        }
+        fn title(&self) -> &'static str {
+            "Fake"
+        }
+        fn detect(&self, _: &[u8]) -> Detected {
+            Detected::No
+        }
+        fn store(&self) -> &dyn Store {
+            &Fake
+        }
+        fn read(&self, native: &Native, _: &ReadOptions, out: &mut dyn Sink) -> Result<()> {
+            let text = String::from_utf8(native.head(1 << 20)?).unwrap();
+            let id = native.path().and_then(Path::file_stem).unwrap().to_str().unwrap();
+            if text.contains("refuse") {
+                return Err(Error::input(native.name(), "refused"));
+            }
+            out.put(
+                format!(
+                    r#"{{"type":"session","relay":1,"session_id":"{id}","source_agent":"fake","title":"T"}}"#
+                )
+                .as_bytes(),
+            )?;
+            for (n, line) in text.lines().enumerate() {
+                if line == "break" {
+                    return Err(Error::input(format!("{}:{}", native.name(), n + 1), "broken"));
+                }
+                out.put(format!(r#"{{"type":"message","role":"user","content":"{line}"}}"#).as_bytes())?;
+            }
+            let failed = if text.contains("fail") { r#","failed":"no base""# } else { "" };
+            out.put(format!(r#"{{"type":"end","session_id":"{id}","messages":2,"live":1,"problems":[{{"kind":"nul","count":3}}]{failed}}}"#).as_bytes())
+        }
+        fn writer<'w>(&self, _: &'w WriteOptions, _: &'w World) -> Result<Box<dyn Writer + 'w>> {
+            Err(Error::failed("not written"))
+        }
+        fn window(&self) -> Window {
+            Window { tokens: 1, reserved: 0 }
+        }
+    }
+
+    fn run(files: &[(&str, &str)], words: &[&str], subagents: bool) -> (Result<bool>, Vec<String>, Gathered) {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        let world = World::new(Default::default(), dir.path().to_owned()).unwrap();
+        let sessions: Vec<OsString> = words.iter().map(|w| dir.path().join(w).into()).collect();
+        let options = Options {
+            wanted: Wanted { sessions, ..Wanted::default() },
+            subagents,
+            via: Some(Via { name: "relay-read".into(), version: "1".into(), options: vec![] }),
+            ..Options::default()
+        };
+        let mut out = Vec::new();
+        let mut heard = Gathered::default();
+        let whole = read(&[&Fake], &options, &world, &mut out, &mut heard);
+        let place = dir.path().display().to_string() + "/";
+        let clean = |text: String| text.replace(&place, "");
+        heard.failed = heard.failed.into_iter().map(clean).collect();
+        (whole, out.into_iter().map(|l| clean(String::from_utf8(l).unwrap())).collect(), heard)
+    }
+
+    /// What stands in the stream: the id of each session, `+` for a message, `.` or `!` for an end.
+    fn shape(lines: &[String]) -> String {
+        lines
+            .iter()
+            .map(|line| {
+                let v: serde_json::Value = serde_json::from_str(line).unwrap();
+                match v["type"].as_str().unwrap() {
+                    "session" => v["session_id"].as_str().unwrap().to_owned(),
+                    "message" => "+".to_owned(),
+                    "end" if v.get("failed").is_some() => "! ".to_owned(),
+                    _ => ". ".to_owned(),
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_session_is_read_signed_and_told() {
+        let (whole, lines, heard) = run(&[("a.x", "one\ntwo")], &["a.x"], false);
+        assert!(whole.unwrap());
+        assert_eq!(shape(&lines), "a++. ");
+        assert!(
+            lines[0].ends_with(r#""via":[{"name":"relay-read","version":"1","options":[]}]}"#),
+            "{}",
+            lines[0]
+        );
+        assert_eq!(heard.said, ["fake a \"T\": 2 messages, 1 live, 3 nul"]);
+        assert!(heard.failed.is_empty());
+    }
+
+    #[test]
+    fn one_of_several_that_fails_does_not_stop_the_others() {
+        let files =
+            [("a.x", "one"), ("b.x", "one\nbreak"), ("c.x", "refuse"), ("d.x", "fail"), ("e.x", "one")];
+        let (whole, lines, heard) = run(&files, &["a.x", "b.x", "c.x", "d.x", "e.x"], false);
+        assert!(!whole.unwrap());
+        assert_eq!(shape(&lines), "a+. b+! c! d+! e+. ");
+        assert_eq!(heard.failed, ["b.x:2: broken", "c.x: refused", "d.x: no base"]);
+        assert_eq!(heard.said.len(), 2);
+        // every record of it is in order
+        let mut source = crate::stream::Source::new(std::io::Cursor::new(lines.join("\n")), "test");
+        while source.next_record().unwrap().is_some() {}
+        assert_eq!(source.sessions(), 5);
+    }
+
+    #[test]
+    fn the_only_session_that_fails_fails_the_command() {
+        let (whole, lines, _) = run(&[("b.x", "one\nbreak")], &["b.x"], false);
+        assert_eq!(whole.unwrap_err().to_string().rsplit('/').next(), Some("b.x:2: broken"));
+        // no made-up end: the command says in an `abort` why there is none
+        assert_eq!(shape(&lines), "b+");
+        let (whole, lines, heard) = run(&[("d.x", "fail")], &["d.x"], false);
+        assert!(!whole.unwrap());
+        assert_eq!((shape(&lines).as_str(), heard.failed.len()), ("d+! ", 1));
+    }
+
+    #[test]
+    fn subagents_follow_their_parent() {
+        let files = [("a.x", "one"), ("a.child", "two\nthree"), ("odd.x", "x"), ("odd.child", "break")];
+        let (whole, lines, heard) = run(&files, &["a.x", "odd.x"], true);
+        assert!(!whole.unwrap());
+        assert_eq!(shape(&lines), "a+. a++. odd+. odd! ");
+        assert_eq!(heard.failed, ["skipped: x: permission denied", "odd.child:1: broken"]);
+    }
+
+    #[test]
+    fn a_closed_output_ends_everything() {
+        struct Closed(usize);
+        impl Sink for Closed {
+            fn put(&mut self, _: &[u8]) -> Result<()> {
+                self.0 += 1;
+                Err(Error::Closed)
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let world = World::new(Default::default(), dir.path().to_owned()).unwrap();
+        let path = dir.path().join("a.x");
+        std::fs::write(&path, "one").unwrap();
+        let wanted = Wanted { sessions: vec![path.clone().into(), path.into()], ..Wanted::default() };
+        let mut out = Closed(0);
+        let options = Options { wanted, ..Options::default() };
+        let end = read(&[&Fake], &options, &world, &mut out, &mut Gathered::default());
+        assert!(matches!(end, Err(Error::Closed)) && out.0 == 1);
+    }
+
+    #[test]
+    fn a_file_of_no_known_agent_is_refused_by_auto_only() {
+        let native = |text: &str| Native::of_bytes(text.as_bytes(), None).unwrap();
+        let error = |said: Whose, text: &str| whose(said, &native(text)).map(|_| ()).unwrap_err().to_string();
+        assert!(error(Whose::Unknown, "hello").contains("no session of an agent"));
+        assert!(
+            error(Whose::Unknown, r#"{"type":"session","relay":1}"#).contains("is a relay stream already")
+        );
+        assert!(whose(Whose::Claimed(&Fake), &native("hello")).unwrap().is_some());
+    }
+}
