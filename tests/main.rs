@@ -7,4 +7,5 @@
 )]
 
 mod clients;
+mod layers;
 mod support;

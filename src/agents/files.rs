@@ -1,389 +1,232 @@
-//! Which files a session touched, from its tool calls alone. Today's disk is never looked at.
-//!
-//! A call counts when its result says that it worked. Shell commands count in the clear cases only: plain
-//! words, no expansion, and a command whose effect on a path needs no knowledge of the disk.
+//! What the stores of agents that keep sessions as files have in common.
 
-use crate::record::{FileChange, FileStatus};
-use std::collections::HashMap;
+use super::Found;
+use crate::record::Problems;
+use crate::stream::{Error, Result};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-/// Calls that wait for their result; more than this many are never open in one turn of a real session.
-const OPEN: usize = 10_000;
+/// Bytes that are read first of a session's beginning, and all that is read of its end.
+const STEP: usize = 64 << 10;
 
-/// The files of one session.
+/// Most that is ever read of a session's beginning to select it. The lines before the first prompt
+/// (instructions, tool schemas) take up to 150 KB in Claude Code 2.1.332.
+pub(super) const MOST: usize = 16 << 20;
+
+/// Kind of problem: a folder or file that cannot be looked into.
+pub(super) const UNREADABLE: &str = "unreadable";
+
+/// Whether a text can be the beginning of a UUID in its usual form (8-4-4-4-12).
+pub(super) fn begins_uuid(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 36
+        && text.bytes().enumerate().all(|(n, b)| match n {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether a text is a UUID in its usual form.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36 && begins_uuid(text)
+}
+
+/// Folders and files already seen, so that nothing reached twice through links is listed twice and
+/// links that lead back up do not go round for ever.
 #[derive(Debug, Default)]
-pub struct Ledger {
-    open: HashMap<u64, Vec<(String, Effect)>>,
-    files: HashMap<String, Known>,
-    clock: u64,
+pub(super) struct Seen(HashSet<(u64, u64)>);
+
+impl Seen {
+    /// Whether this is the first time.
+    pub(super) fn first(&mut self, metadata: &fs::Metadata) -> bool {
+        self.0.insert((metadata.dev(), metadata.ino()))
+    }
 }
 
+/// One entry of a folder.
 #[derive(Debug)]
-struct Known {
-    status: FileStatus,
-    modified_at: Option<String>,
-    order: u64,
+pub(super) struct Entry {
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// Its name; names that are no Unicode cannot be of a session.
+    pub(super) name: String,
+    link: bool,
 }
 
-/// What a call does to a path when it works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Writes the whole file, which may be new.
-    Write,
-    /// Makes a new file.
-    Create,
-    /// Changes a file that is there.
-    Edit,
-    /// Removes the file.
-    Delete,
-    /// Reads the file.
-    Read,
-}
-
-impl Ledger {
-    /// A call that writes a whole file.
-    pub fn write(&mut self, call: u64, path: Option<String>) {
-        self.expect(call, path, Effect::Write);
-    }
-
-    /// A call that changes a file.
-    pub fn edit(&mut self, call: u64, path: Option<String>) {
-        self.expect(call, path, Effect::Edit);
-    }
-
-    /// A call that reads a file.
-    pub fn read(&mut self, call: u64, path: Option<String>) {
-        self.expect(call, path, Effect::Read);
-    }
-
-    /// A shell command that ran in `directory`.
-    pub fn shell(&mut self, call: u64, command: &str, directory: Option<&str>) {
-        for (path, effect) in shell_effects(command, directory) {
-            self.expect(call, Some(path), effect);
-        }
-    }
-
-    /// A call that does something to a path when it works.
-    pub fn expect(&mut self, call: u64, path: Option<String>, effect: Effect) {
-        let Some(path) = path.filter(|p| !p.is_empty()) else { return };
-        if self.open.len() >= OPEN && !self.open.contains_key(&call) {
-            // calls that were never answered; what they did is unknown anyway
-            self.open.clear();
-        }
-        self.open.entry(call).or_default().push((path, effect));
-    }
-
-    /// Whether the result of this call would tell anything.
-    pub fn is_open(&self, call: u64) -> bool {
-        self.open.contains_key(&call)
-    }
-
-    /// The result of a call. `created` is what the client itself says of a write, `when` is RFC 3339.
-    pub fn settle(&mut self, call: u64, worked: bool, created: Option<bool>, when: Option<String>) {
-        let Some(effects) = self.open.remove(&call) else { return };
-        if worked {
-            for (path, effect) in effects {
-                self.record(path, effect, created, when.clone());
-            }
-        }
-    }
-
-    fn record(&mut self, path: String, effect: Effect, created: Option<bool>, when: Option<String>) {
-        self.clock += 1;
-        let before = self.files.get(&path).map(|k| k.status);
-        let status = match (effect, before) {
-            (Effect::Read, Some(_)) => return,
-            (Effect::Read, None) => FileStatus::Read,
-            (Effect::Delete, _) => FileStatus::Deleted,
-            (_, Some(FileStatus::Created)) => FileStatus::Created,
-            (Effect::Create, _) => FileStatus::Created,
-            (Effect::Edit, _) => FileStatus::Modified,
-            (Effect::Write, before) => match (created, before) {
-                (Some(true), _) | (None, None | Some(FileStatus::Deleted)) => FileStatus::Created,
-                _ => FileStatus::Modified,
-            },
-        };
-        let modified_at = if status == FileStatus::Read { None } else { when };
-        self.files.insert(path, Known { status, modified_at, order: self.clock });
-    }
-
-    /// The files, the one changed last at the end.
-    pub fn snapshot(self) -> Vec<FileChange> {
-        let mut files: Vec<_> = self.files.into_iter().collect();
-        files.sort_by_key(|(_, known)| known.order);
-        files
-            .into_iter()
-            .map(|(path, k)| FileChange { path, status: k.status, modified_at: k.modified_at })
-            .collect()
-    }
-}
-
-/// A word of a shell command.
-#[derive(Debug, PartialEq, Eq)]
-enum Word {
-    /// A word that means itself.
-    Plain(String),
-    /// A word that the shell would expand.
-    Expanded,
-    /// `>` or `>>`, and whether it appends.
-    Redirect(bool),
-    /// Anything that parts commands.
-    Break,
-}
-
-fn shell_effects(command: &str, directory: Option<&str>) -> Vec<(String, Effect)> {
-    // most commands touch nothing, and show it without being taken apart
-    const SIGNS: [&str; 8] = [">", "rm ", "mv ", "cp ", "tee ", "touch ", "sed -i", "cat "];
-    if !SIGNS.iter().any(|sign| command.contains(sign)) {
-        return Vec::new();
-    }
-    let mut effects = Vec::new();
-    let mut directory = directory.map(str::to_owned);
-    for simple in words(command).split(|w| *w == Word::Break) {
-        simple_effects(simple, &mut directory, &mut effects);
-    }
-    effects
-}
-
-fn simple_effects(simple: &[Word], directory: &mut Option<String>, effects: &mut Vec<(String, Effect)>) {
-    let mut args: Vec<Option<&str>> = Vec::new();
-    let mut rest = simple.iter();
-    while let Some(word) = rest.next() {
-        match word {
-            Word::Redirect(append) => {
-                if let Some(Word::Plain(path)) = rest.next()
-                    && !path.starts_with("/dev/")
-                    && !path.starts_with('&')
-                {
-                    effects.push((at(directory, path), if *append { Effect::Edit } else { Effect::Write }));
-                }
-            }
-            Word::Plain(text) => args.push(Some(text)),
-            Word::Expanded => args.push(None),
-            Word::Break => {}
-        }
-    }
-    let Some((Some(name), mut args)) = args.split_first().map(|(n, a)| (*n, a)) else { return };
-    let mut name = name;
-    if name == "git"
-        && let Some((Some(verb @ ("rm" | "mv")), more)) = args.split_first().map(|(n, a)| (*n, a))
-    {
-        name = verb;
-        args = more;
-    }
-    let paths: Vec<Option<&str>> =
-        args.iter().copied().filter(|a| a.is_none_or(|t| !t.starts_with('-'))).collect();
-    let mut each = |effect| effects.extend(paths.iter().flatten().map(|p| (at(directory, p), effect)));
-    match (name, paths.as_slice()) {
-        ("cd", [target]) => {
-            *directory = target.map(|t| at(directory, t));
-        }
-        ("rm", _) => each(Effect::Delete),
-        ("touch", _) => each(Effect::Write),
-        ("tee", _) => each(Effect::Write),
-        // whether the last word is a folder is not known unless it looks like a file
-        ("mv" | "cp", [Some(from), Some(to)]) => {
-            if name == "mv" {
-                effects.push((at(directory, from), Effect::Delete));
-            }
-            let file = to.rsplit('/').next().unwrap_or(to);
-            if file.trim_start_matches('.').contains('.') {
-                effects.push((at(directory, to), Effect::Write));
-            }
-        }
-        ("sed", [Some(_), Some(file)]) if args.iter().flatten().any(|a| a.starts_with("-i")) => {
-            effects.push((at(directory, file), Effect::Edit));
-        }
-        ("cat", [Some(file)]) => effects.push((at(directory, file), Effect::Read)),
-        _ => {}
-    }
-}
-
-/// A path as seen from the directory of the command.
-fn at(directory: &Option<String>, path: &str) -> String {
-    match directory {
-        Some(dir) if !path.starts_with(['/', '~']) => {
-            format!("{}/{}", dir.trim_end_matches('/'), path.trim_start_matches("./"))
-        }
-        _ => path.to_owned(),
-    }
-}
-
-/// Splits a command into words, as far as that is clear. Bodies of here-documents are left out.
-fn words(command: &str) -> Vec<Word> {
-    let mut out = Vec::new();
-    let mut word: Option<String> = None;
-    let mut expanded = false;
-    let mut chars = command.chars().peekable();
-    let close = |out: &mut Vec<Word>, word: &mut Option<String>, expanded: &mut bool| {
-        let Some(text) = word.take() else { return };
-        out.push(if std::mem::take(expanded) { Word::Expanded } else { Word::Plain(text) });
+/// The entries of a folder, links last, so that a file is found under its real name first. What cannot be
+/// listed is counted in `problems`; a folder that does not exist has no entries.
+pub(super) fn entries(folder: &Path, problems: &mut Problems) -> Vec<Entry> {
+    let mut unreadable = |e: std::io::Error| {
+        problems.add(UNREADABLE, None, Error::io(folder.display().to_string())(e).to_string())
     };
-    let mut endings: Vec<String> = Vec::new();
-    while let Some(c) = chars.next() {
-        match c {
-            '\'' => {
-                let text = word.get_or_insert_default();
-                text.extend(chars.by_ref().take_while(|&c| c != '\''));
-            }
-            '"' => {
-                let text = word.get_or_insert_default();
-                while let Some(c) = chars.next() {
-                    match c {
-                        '"' => break,
-                        '\\' => text.extend(chars.next()),
-                        '$' | '`' => expanded = true,
-                        c => text.push(c),
-                    }
+    let listing = match fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(e) => {
+            unreadable(e);
+            return Vec::new();
+        }
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
+            Ok((kind, entry)) => {
+                if let Ok(name) = entry.file_name().into_string() {
+                    found.push(Entry { path: entry.path(), name, link: kind.is_symlink() });
                 }
             }
-            '\\' => match chars.next() {
-                Some('\n') | None => {}
-                Some(c) => word.get_or_insert_default().push(c),
-            },
-            '<' => {
-                close(&mut out, &mut word, &mut expanded);
-                if chars.peek() == Some(&'<') {
-                    chars.next();
-                    // the delimiter of a here-document is the next word
-                    let mut delimiter = String::new();
-                    while chars.peek().is_some_and(|c| " -'\"\\".contains(*c)) {
-                        chars.next();
-                    }
-                    while let Some(&c) = chars.peek().filter(|c| c.is_alphanumeric() || **c == '_') {
-                        delimiter.push(c);
-                        chars.next();
-                    }
-                    while chars.peek().is_some_and(|c| "'\"".contains(*c)) {
-                        chars.next();
-                    }
-                    if !delimiter.is_empty() {
-                        endings.push(delimiter);
-                    }
-                } else {
-                    // what is read from is no argument
-                    while chars.peek().is_some_and(|c| *c == ' ') {
-                        chars.next();
-                    }
-                    while chars.peek().is_some_and(|c| !c.is_whitespace() && !";&|".contains(*c)) {
-                        chars.next();
-                    }
-                }
-            }
-            '>' => {
-                // a file descriptor before it is no word
-                if word.as_deref().is_some_and(|w| w == "1" || w == "2") {
-                    word = None;
-                }
-                close(&mut out, &mut word, &mut expanded);
-                let append = chars.next_if_eq(&'>').is_some();
-                out.push(Word::Redirect(append));
-            }
-            '\n' | ';' | '|' | '(' | ')' => {
-                close(&mut out, &mut word, &mut expanded);
-                out.push(Word::Break);
-                if c == '\n' {
-                    for ending in endings.drain(..) {
-                        loop {
-                            let line: String = chars.by_ref().take_while(|&c| c != '\n').collect();
-                            if line.trim() == ending || chars.peek().is_none() {
-                                break;
-                            }
-                        }
-                    }
-                }
-            }
-            '&' => {
-                // part of `>&2` and `&>`, else a break
-                if matches!(out.last(), Some(Word::Redirect(_))) && word.is_none() {
-                    word = Some("&".to_owned());
-                } else {
-                    close(&mut out, &mut word, &mut expanded);
-                    out.push(Word::Break);
-                }
-            }
-            c if c.is_whitespace() => close(&mut out, &mut word, &mut expanded),
-            '$' | '`' | '*' | '?' | '[' | '{' => {
-                expanded = true;
-                word.get_or_insert_default().push(c);
-            }
-            c => word.get_or_insert_default().push(c),
+            Err(e) => unreadable(e),
         }
     }
-    close(&mut out, &mut word, &mut expanded);
-    out
+    found.sort_by(|a, b| (a.link, &a.name).cmp(&(b.link, &b.name)));
+    found
+}
+
+/// The metadata of what a path leads to, counted in `problems` when there is none. A file that is gone by
+/// now is no problem: agents delete old sessions.
+pub(super) fn metadata(entry: &Entry, problems: &mut Problems) -> Option<fs::Metadata> {
+    match fs::metadata(&entry.path) {
+        Ok(metadata) => Some(metadata),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !entry.link => None,
+        Err(e) => {
+            problems.add(UNREADABLE, None, Error::io(entry.path.display().to_string())(e).to_string());
+            None
+        }
+    }
+}
+
+/// A session found under a place.
+pub(super) fn found(entry: Entry, id: &str, place: &Path, metadata: &fs::Metadata) -> Found {
+    Found {
+        path: entry.path,
+        id: id.to_ascii_lowercase(),
+        updated: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        title: None,
+        place: Some(place.to_owned()),
+    }
+}
+
+/// Hands on the lines of a beginning until `visit` breaks, reading no more than it takes and [`MOST`]
+/// at the most. Gives whether the file went on behind what was read.
+pub(super) fn head(
+    mut source: impl Read,
+    mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
+) -> std::io::Result<bool> {
+    let mut buffer = Vec::new();
+    let mut start = 0;
+    let mut step = STEP;
+    loop {
+        let before = buffer.len();
+        source.by_ref().take(step as u64).read_to_end(&mut buffer)?;
+        let ended = buffer.len() - before < step;
+        let mut from = before;
+        while let Some(n) = memchr::memchr(b'\n', buffer.get(from..).unwrap_or_default()) {
+            let line = buffer.get(start..from + n).unwrap_or_default();
+            start = from + n + 1;
+            from = start;
+            if visit(line).is_break() {
+                return Ok(true);
+            }
+        }
+        if ended {
+            // a last line without line feed may be whole; if it is not, it is no JSON
+            let _ = visit(buffer.get(start..).unwrap_or_default());
+            return Ok(false);
+        }
+        if buffer.len() >= MOST {
+            return Ok(true);
+        }
+        step = buffer.len().min(MOST - buffer.len());
+    }
+}
+
+/// Hands on the whole lines of the last part of a file.
+pub(super) fn tail(file: &mut File, mut visit: impl FnMut(&[u8])) -> std::io::Result<()> {
+    let size = file.metadata()?.len();
+    let from = size.saturating_sub(STEP as u64);
+    file.seek(SeekFrom::Start(from))?;
+    let mut buffer = Vec::new();
+    file.take(2 * STEP as u64).read_to_end(&mut buffer)?;
+    let mut lines = buffer.split(|b| *b == b'\n');
+    if from > 0 {
+        // the rest of a line that began further up
+        lines.next();
+    }
+    lines.for_each(&mut visit);
+    Ok(())
+}
+
+/// Opens a session file read-only.
+pub(super) fn open(path: &Path) -> Result<File> {
+    let place = path.display().to_string();
+    // not even opened when it is no plain file: a pipe would wait for ever
+    let kind = fs::metadata(path).map_err(Error::io(&place))?;
+    if !kind.is_file() {
+        return Err(Error::input(place, "is no plain file"));
+    }
+    File::open(path).map_err(Error::io(place))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn effects(command: &str) -> Vec<(String, Effect)> {
-        shell_effects(command, Some("/w"))
-    }
-
-    fn one(path: &str, effect: Effect) -> Vec<(String, Effect)> {
-        vec![(path.to_owned(), effect)]
-    }
-
     #[test]
-    fn clear_commands_tell_what_they_do() {
-        assert_eq!(effects("rm -rf build/x.o"), one("/w/build/x.o", Effect::Delete));
-        assert_eq!(effects("echo hi > a.txt"), one("/w/a.txt", Effect::Write));
-        assert_eq!(effects("make 2>&1 | tee log.txt"), one("/w/log.txt", Effect::Write));
-        assert_eq!(effects("cd sub && touch 'a b'"), one("/w/sub/a b", Effect::Write));
-        assert_eq!(effects("sed -i 's/a/b/' /etc/f"), one("/etc/f", Effect::Edit));
-        assert_eq!(
-            effects("git mv a.rs b.rs"),
-            vec![("/w/a.rs".to_owned(), Effect::Delete), ("/w/b.rs".to_owned(), Effect::Write)]
+    fn uuids_and_their_beginnings() {
+        assert!(
+            is_uuid("019a0000-0000-7000-8000-00000000000e")
+                && is_uuid("AAAAAAAA-bbbb-4ccc-8ddd-eeeeeeeeeeee")
         );
-        assert_eq!(effects("cat > f.py <<'EOF'\nrm x\nEOF\nrm y"), {
-            let mut v = one("/w/f.py", Effect::Write);
-            v.extend(one("/w/y", Effect::Delete));
-            v
-        });
-    }
-
-    #[test]
-    fn unclear_commands_tell_nothing() {
-        for command in [
-            "rm $X",
-            "rm *.o",
-            "echo a > /dev/null",
-            "ls 2>/dev/null",
-            "mv a b",
-            "cd $(pwd); ls",
-            "grep -r x .",
-        ] {
-            let made: Vec<_> = effects(command).into_iter().filter(|(_, e)| *e != Effect::Delete).collect();
-            assert_eq!(made, vec![], "{command}");
+        for good in ["0", "019a", "019a0000-", "019a0000-0000-7"] {
+            assert!(begins_uuid(good) && !is_uuid(good), "{good}");
         }
-        assert_eq!(effects("rm $X *.o"), vec![]);
+        for bad in
+            ["", "../x", "019a/", "019a00000", "019a0000-0000-7000-8000-00000000000e0", "０19a", "-", "%2e"]
+        {
+            assert!(!begins_uuid(bad), "{bad}");
+        }
     }
 
     #[test]
-    fn what_failed_did_not_happen_and_states_add_up() {
-        let mut l = Ledger::default();
-        l.write(1, Some("a".into()));
-        l.settle(1, false, None, None);
-        l.write(2, Some("b".into()));
-        l.settle(2, true, Some(true), Some("t2".into()));
-        l.edit(3, Some("b".into()));
-        l.settle(3, true, None, Some("t3".into()));
-        l.read(4, Some("c".into()));
-        l.settle(4, true, None, Some("t4".into()));
-        l.edit(5, Some("c".into()));
-        l.settle(5, true, None, Some("t5".into()));
-        l.shell(6, "rm d", None);
-        l.settle(6, true, None, Some("t6".into()));
-        let got: Vec<_> =
-            l.snapshot().into_iter().map(|f| (f.path, f.status, f.modified_at.unwrap_or_default())).collect();
-        assert_eq!(
-            got,
-            vec![
-                ("b".into(), FileStatus::Created, "t3".to_owned()),
-                ("c".into(), FileStatus::Modified, "t5".to_owned()),
-                ("d".into(), FileStatus::Deleted, "t6".to_owned()),
-            ]
-        );
+    fn a_beginning_is_read_as_far_as_it_must() {
+        struct Count<'a>(&'a [u8], usize);
+        impl Read for Count<'_> {
+            fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+                let n = self.0.read(room)?;
+                self.1 += n;
+                Ok(n)
+            }
+        }
+        let mut text = b"first\n".to_vec();
+        text.resize(300 << 10, b'x');
+        text.extend_from_slice(b"\nlast");
+        let mut source = Count(&text, 0);
+        assert!(head(&mut source, |_| ControlFlow::Break(())).unwrap());
+        assert_eq!(source.1, STEP);
+        let mut lengths = Vec::new();
+        let went_on = head(&text[..], |line| {
+            lengths.push(line.len());
+            ControlFlow::Continue(())
+        });
+        assert!(!went_on.unwrap());
+        assert_eq!(lengths, [5, (300 << 10) - 6, 4]);
+        let endless = std::io::repeat(b'x');
+        assert!(head(endless, |_| ControlFlow::Continue(())).unwrap());
+    }
+
+    #[test]
+    fn an_end_gives_whole_lines_only() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut text = vec![b'x'; STEP];
+        text.extend_from_slice(b"\nb\nc");
+        std::io::Write::write_all(&mut file, &text).unwrap();
+        let mut lines = Vec::new();
+        tail(&mut file, |line| lines.push(String::from_utf8(line.to_vec()).unwrap())).unwrap();
+        assert_eq!(lines, ["b", "c"]);
     }
 }

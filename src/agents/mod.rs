@@ -5,15 +5,25 @@
 
 pub mod claude;
 pub mod codex;
-pub mod files;
+mod files;
+pub mod ledger;
 
 use crate::record::{Problem, Problems};
-use crate::stream::{Error, Native, Record, Result, Sink, World};
+use crate::stream::{Error, Native, Record, Result, Sink, World, nearest};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// Every agent, in the order in which help names them.
 pub static AGENTS: &[&dyn Agent] = &[&claude::Claude, &codex::Codex];
+
+/// How the names of folders begin in which relay itself runs an agent (relay-summarize `--exec`); sessions
+/// that began in one are never chosen unless they are named.
+pub const OWN_FOLDER: &str = "relay-exec-";
+
+/// The names of all agents, in the order in which help names them.
+pub fn names() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.name()).collect()
+}
 
 /// The agent of this name.
 ///
@@ -22,7 +32,10 @@ pub static AGENTS: &[&dyn Agent] = &[&claude::Claude, &codex::Codex];
 pub fn named(name: &str) -> Result<&'static dyn Agent> {
     AGENTS.iter().copied().find(|a| a.name() == name).ok_or_else(|| Error::Usage {
         what: format!("no agent is called {name:?}"),
-        hint: Some(format!("agents: {}", AGENTS.iter().map(|a| a.name()).collect::<Vec<_>>().join(", "))),
+        hint: Some(match nearest(name, names()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("agents: {}", names().join(", ")),
+        }),
     })
 }
 
@@ -77,19 +90,26 @@ pub trait Store: Sync {
     /// the agent's environment variable, `configured` (configuration file), the usual place.
     fn places(&self, root: Option<&Path>, configured: Option<&Path>, world: &World) -> Vec<PathBuf>;
 
-    /// The main sessions under one of the places: names and dates only, nothing is opened. With
-    /// `project`, sessions that surely belong to another folder may be left out. What cannot be listed
-    /// (permissions) is said in `problems`. A place that does not exist gives nothing.
-    fn list(&self, place: &Path, project: Option<&Path>, problems: &mut Problems) -> Result<Vec<Found>>;
+    /// The main sessions under one of the places: names and dates only, no session is opened. What cannot
+    /// be listed (permissions, links that lead nowhere) is said in `problems`. A place that does not exist
+    /// gives nothing.
+    fn list(&self, place: &Path, problems: &mut Problems) -> Result<Vec<Found>>;
 
     /// Looks into a session just far enough to select it.
     fn peek(&self, found: &Found) -> Result<Peek>;
 
+    /// Whether the agent itself would offer the session in `project`, an absolute path without links.
+    fn belongs(&self, found: &Found, peek: &Peek, project: &Path) -> bool;
+
     /// Whether a text can be the beginning of a session id of this agent (never a path).
     fn is_id(&self, text: &str) -> bool;
 
-    /// The subagents of a session, each a file that [`Agent::read`] takes.
-    fn subagents(&self, found: &Found) -> Result<Vec<PathBuf>>;
+    /// The session id that the name of a file tells, if it is named as the agent names its sessions.
+    fn id_of(&self, path: &Path) -> Option<String>;
+
+    /// The subagents of a session, each a file that [`Agent::read`] takes. What cannot be looked into is said
+    /// in `problems`.
+    fn subagents(&self, found: &Found, problems: &mut Problems) -> Result<Vec<PathBuf>>;
 }
 
 /// One session file.
@@ -101,11 +121,17 @@ pub struct Found {
     pub id: String,
     /// Time of last change.
     pub updated: SystemTime,
+    /// Title, where the store keeps an index of them.
+    pub title: Option<String>,
+    /// The place in which it was found; `None` for a file that the user named.
+    pub place: Option<PathBuf>,
 }
 
 /// What selects a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Peek {
+    /// Directory in which the session began (the first one that its lines name).
+    pub started_in: Option<PathBuf>,
     /// Directory in which the session ran (the last one that its lines name).
     pub working_directory: Option<PathBuf>,
     /// Title given by the user or the client.
@@ -126,6 +152,19 @@ pub enum History {
     Exact,
     /// Everything that was compacted away is live again.
     Full,
+}
+
+impl std::str::FromStr for History {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<History> {
+        match name {
+            "active" => Ok(History::Active),
+            "exact" => Ok(History::Exact),
+            "full" => Ok(History::Full),
+            _ => Err(Error::Usage { what: format!("no history is called {name:?}"), hint: None }),
+        }
+    }
 }
 
 /// How to read.

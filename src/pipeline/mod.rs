@@ -1,1 +1,5 @@
-//! Under construction.
+//! Where agents, formats and filters meet: what each command does, callable in process.
+
+pub mod read;
+pub mod select;
+pub mod via;

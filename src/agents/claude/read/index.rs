@@ -3,7 +3,7 @@
 //! Long lists here are plain vectors of numbers. Ids are kept as 64-bit hashes; with 2^22 lines the chance
 //! that two different ids of one session meet is one in two million.
 
-use crate::agents::files::Ledger;
+use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
 use crate::record::{Lineage, Problems, problem};
 use crate::stream::json::{self, Tape, Text, Value};

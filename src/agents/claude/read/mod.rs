@@ -11,6 +11,7 @@ use crate::record::{Context, End, Git, Session, VERSION};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Native, Result, Sink};
 use index::Index;
+use std::path::Path;
 
 /// Whose session the first bytes are.
 pub(super) fn detect(head: &[u8]) -> Detected {
@@ -81,7 +82,8 @@ fn header(native: &Native, index: &mut Index) -> Session {
         .find(|(leaf, _)| index.find(*leaf).is_some())
         .map(|(_, title)| title.clone());
     let folder = path.and_then(|p| p.parent()).and_then(|p| p.file_name()).and_then(|n| n.to_str());
-    let home = facts.directories.iter().find(|d| Some(super::locate::folder_name(d).as_str()) == folder);
+    let home =
+        facts.directories.iter().find(|d| Some(super::locate::folder_name(Path::new(d)).as_str()) == folder);
     let subagent = facts.agent_id.is_some() && stem.is_some_and(|s| s.starts_with("agent-"));
     let parent = first.filter(|id| subagent && **id != session_id).cloned();
     let files = facts.files.snapshot();

@@ -1,0 +1,44 @@
+//! relay-read: see `--help`.
+use clap::builder::PossibleValuesParser;
+use relay::agents::{self, ReadOptions};
+use relay::cli::{self, Exit};
+use relay::pipeline::{read, select::Wanted};
+use std::process::ExitCode;
+
+/// Read sessions of a coding agent as a relay stream
+#[derive(clap::Parser)]
+#[command(name = "relay-read", version)]
+struct Arguments {
+    /// Whose sessions; auto: tell by the content of a file, look among those of all agents
+    #[arg(value_parser = PossibleValuesParser::new(agents::names().into_iter().chain(["auto"])))]
+    agent: String,
+    #[command(flatten)]
+    selection: cli::Selection,
+    /// Which history is live: what the client would send and its losses rescued (active), what it would
+    /// send and nothing else (exact), or all that was compacted away as well (full)
+    #[arg(long, default_value = "active", value_parser = ["active", "exact", "full"])]
+    history: String,
+    /// Write the live conversation only
+    #[arg(long)]
+    lean: bool,
+    /// Let each session be followed by its subagents
+    #[arg(long)]
+    subagents: bool,
+    /// Fail at the first bad line instead of skipping it
+    #[arg(long)]
+    strict: bool,
+}
+
+fn main() -> ExitCode {
+    cli::stage("relay-read claude | relay-write codex", &agents::names(), |given: Arguments, stage| {
+        let Arguments { agent, selection: s, history, lean, subagents, strict } = given;
+        let (sessions, project, root, configured) =
+            (s.sessions, s.project, s.root, stage.config.session_roots());
+        let (any_project, all, since, until) = (s.any_project, s.all, s.since, s.until);
+        let wanted = Wanted { sessions, project, any_project, all, since, until, root, configured };
+        let read = ReadOptions { history: history.parse()?, lean, strict, place: None };
+        let options = read::Options { agent, wanted, read, subagents, via: stage.via.clone() };
+        let whole = read::run(&options, &stage.world, &mut stage.out, &mut stage.report)?;
+        Ok(Exit::of_input(whole))
+    })
+}

@@ -1,0 +1,786 @@
+//! Which sessions a command line means.
+//!
+//! A word is a path (it holds a `/`, or a file of that name exists), `-` for standard input, an id, the
+//! beginning of an id that only one session has, or an exact title. Without a word it is the session that
+//! the agent itself would go on with: of those of the project, the file changed last (Claude Code 2.1.332
+//! `--continue` goes by that time, whatever the lines say).
+
+use crate::agents::{Agent, Found, OWN_FOLDER, Peek};
+use crate::record::Problems;
+use crate::stream::{Error, Report, Result, World};
+use jiff::civil::{Date, DateTime};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Fewest characters of an id that stand for it.
+const SHORTEST: usize = 4;
+
+/// Most candidates that an error lists.
+const LISTED: usize = 10;
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Paths, `-`, ids, beginnings of ids, titles.
+    pub sessions: Vec<OsString>,
+    /// Another project than the current directory's.
+    pub project: Option<PathBuf>,
+    /// Whatever the project.
+    pub any_project: bool,
+    /// Every session that matches, the oldest first.
+    pub all: bool,
+    /// Changed at this time or later: `7d`, `12h`, `30m`, a date, an RFC 3339 time.
+    pub since: Option<String>,
+    /// Changed before this time; a date stands for its end.
+    pub until: Option<String>,
+    /// The only folder to look in.
+    pub root: Option<PathBuf>,
+    /// Folders that the configuration names, by agent.
+    pub configured: BTreeMap<String, PathBuf>,
+}
+
+/// One session to read.
+#[derive(Clone)]
+pub struct Chosen {
+    /// Whose it is.
+    pub agent: Whose,
+    /// Where it is.
+    pub from: From,
+}
+
+/// Whose session a file is.
+#[derive(Clone, Copy)]
+pub enum Whose {
+    /// It stands in this agent's store.
+    Stored(&'static dyn Agent),
+    /// The user says so.
+    Claimed(&'static dyn Agent),
+    /// Its content must tell.
+    Unknown,
+}
+
+/// Where a session is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum From {
+    /// Standard input.
+    Stdin,
+    /// A file.
+    File(Found),
+}
+
+/// The sessions of one agent.
+struct Shelf {
+    agent: &'static dyn Agent,
+    sessions: Vec<Found>,
+}
+
+/// One of them.
+#[derive(Clone)]
+struct Candidate {
+    agent: &'static dyn Agent,
+    found: Found,
+}
+
+/// Finds what is wanted among the sessions of `agents` (one, or all for `auto`).
+///
+/// # Errors
+/// Nothing is found (every place looked at is named), a word means several sessions, or options
+/// contradict each other.
+pub fn select(
+    agents: &[&'static dyn Agent],
+    wanted: &Wanted,
+    world: &World,
+    report: &mut dyn Report,
+) -> Result<Vec<Chosen>> {
+    let search = Search::new(agents, wanted, world)?;
+    if wanted.sessions.is_empty() {
+        return search.newest(report);
+    }
+    if wanted.all || wanted.since.is_some() || wanted.until.is_some() {
+        return Err(Error::Usage {
+            what: "--all, --since and --until cannot be used with a SESSION".to_owned(),
+            hint: Some("leave out the SESSION, or the options".to_owned()),
+        });
+    }
+    // the stores are listed once, and only when a word is no file
+    let mut shelves = None;
+    let mut chosen = Vec::new();
+    for word in &wanted.sessions {
+        chosen.push(search.word(word, &mut shelves, report)?);
+    }
+    Ok(chosen)
+}
+
+struct Search<'s> {
+    agents: &'s [&'static dyn Agent],
+    wanted: &'s Wanted,
+    world: &'s World,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    /// Absolute and free of links, where it exists.
+    project: PathBuf,
+}
+
+impl<'s> Search<'s> {
+    fn new(agents: &'s [&'static dyn Agent], wanted: &'s Wanted, world: &'s World) -> Result<Search<'s>> {
+        let project = match &wanted.project {
+            Some(project) => world.resolve(project),
+            None => world.directory().to_owned(),
+        };
+        Ok(Search {
+            agents,
+            wanted,
+            world,
+            since: wanted.since.as_deref().map(|text| time("--since", text, false, world)).transpose()?,
+            until: wanted.until.as_deref().map(|text| time("--until", text, true, world)).transpose()?,
+            // sessions outlive their directories: one that is gone is taken by its name
+            project: project.canonicalize().unwrap_or(project),
+        })
+    }
+
+    fn places(&self, agent: &dyn Agent) -> Vec<PathBuf> {
+        let configured = self.wanted.configured.get(agent.name()).map(PathBuf::as_path);
+        agent.store().places(self.wanted.root.as_deref(), configured, self.world)
+    }
+
+    fn shelves(&self, report: &mut dyn Report) -> Result<Vec<Shelf>> {
+        let mut shelves = Vec::new();
+        for agent in self.agents {
+            let mut problems = Problems::default();
+            let mut sessions = Vec::new();
+            for place in self.places(*agent) {
+                sessions.extend(agent.store().list(&place, &mut problems)?);
+            }
+            // the wanted session may stand behind what cannot be looked into, so this is never kept quiet
+            for problem in problems.iter() {
+                for place in &problem.first {
+                    report.fail(&Error::failed(format!("skipped: {}", place.note)));
+                }
+                let more = problem.count.saturating_sub(problem.first.len() as u64);
+                if more > 0 {
+                    report.fail(&Error::failed(format!(
+                        "skipped: {more} more places that cannot be looked into"
+                    )));
+                }
+            }
+            shelves.push(Shelf { agent: *agent, sessions });
+        }
+        Ok(shelves)
+    }
+
+    /// What one word means.
+    fn word(
+        &self,
+        word: &OsStr,
+        shelves: &mut Option<Vec<Shelf>>,
+        report: &mut dyn Report,
+    ) -> Result<Chosen> {
+        let claimed = match self.agents {
+            [only] => Whose::Claimed(*only),
+            _ => Whose::Unknown,
+        };
+        if word == "-" {
+            return Ok(Chosen { agent: claimed, from: From::Stdin });
+        }
+        let path = self.world.resolve(Path::new(word));
+        if word.as_encoded_bytes().contains(&b'/') || path.is_file() {
+            let metadata = std::fs::metadata(&path).map_err(Error::io(path.display().to_string()))?;
+            let id = self.agents.iter().find_map(|agent| agent.store().id_of(&path)).unwrap_or_default();
+            let updated = metadata.modified().unwrap_or(std::time::SystemTime::UNIX_EPOCH);
+            let place = self.wanted.root.as_deref().map(|root| self.world.resolve(root));
+            let found = Found { path, id, updated, title: None, place };
+            return Ok(Chosen { agent: claimed, from: From::File(found) });
+        }
+        let shelves = match shelves {
+            Some(shelves) => shelves,
+            None => shelves.insert(self.shelves(report)?),
+        };
+        let Some(text) = word.to_str().filter(|text| !text.is_empty()) else {
+            return Err(self.nothing(&format!("no session is called {word:?}"), shelves));
+        };
+        let mut matches = self.by_id(text, shelves, report)?;
+        if matches.is_empty() {
+            matches = self.by_title(text, shelves, report)?;
+        }
+        match &matches[..] {
+            [] => Err(self.nothing(&format!("no session has the id or title {text:?}"), shelves)),
+            [one] => Ok(one.chosen()),
+            several => Err(ambiguous(text, several)),
+        }
+    }
+
+    /// The sessions whose id is or begins with the text.
+    fn by_id(&self, text: &str, shelves: &[Shelf], report: &mut dyn Report) -> Result<Vec<Candidate>> {
+        let lower = text.to_ascii_lowercase();
+        if lower.len() < SHORTEST {
+            return Ok(Vec::new());
+        }
+        let mut matches: Vec<Candidate> = Vec::new();
+        for shelf in shelves.iter().filter(|shelf| shelf.agent.store().is_id(&lower)) {
+            let same = shelf.sessions.iter().filter(|found| found.id.starts_with(&lower));
+            matches.extend(same.map(|found| Candidate { agent: shelf.agent, found: found.clone() }));
+        }
+        if self.wanted.project.is_some() && !self.wanted.any_project {
+            matches = self.of_project(matches, report);
+        }
+        // one id in two folders (copied, moved with its project): the copy that lives on is meant
+        matches.sort_by(newest_first);
+        let mut copies = Vec::new();
+        let mut kept: Vec<Candidate> = Vec::new();
+        for candidate in matches {
+            match kept
+                .iter()
+                .any(|k| k.found.id == candidate.found.id && k.agent.name() == candidate.agent.name())
+            {
+                true => copies.push(candidate.found.path.display().to_string()),
+                false => kept.push(candidate),
+            }
+        }
+        if let ([one], false) = (&kept[..], copies.is_empty()) {
+            let path = one.found.path.display();
+            report.say(&format!(
+                "session {} is there more than once; read {path}, not {}",
+                one.found.id,
+                copies.join(", ")
+            ));
+        }
+        Ok(kept)
+    }
+
+    fn of_project(&self, candidates: Vec<Candidate>, report: &mut dyn Report) -> Vec<Candidate> {
+        let belongs = |candidate: &Candidate| match candidate.agent.store().peek(&candidate.found) {
+            Ok(peek) => candidate.agent.store().belongs(&candidate.found, &peek, &self.project),
+            Err(e) => {
+                report.fail(&e);
+                false
+            }
+        };
+        let mut belongs = belongs;
+        candidates.into_iter().filter(|candidate| belongs(candidate)).collect()
+    }
+
+    /// The sessions with exactly this title.
+    fn by_title(&self, text: &str, shelves: &[Shelf], report: &mut dyn Report) -> Result<Vec<Candidate>> {
+        let mut matches = Vec::new();
+        for shelf in shelves {
+            let store = shelf.agent.store();
+            for found in &shelf.sessions {
+                match store.peek(found) {
+                    Ok(peek) if peek.title.as_deref() == Some(text) => {
+                        matches.push(Candidate { agent: shelf.agent, found: found.clone() });
+                    }
+                    Ok(_) => {}
+                    Err(e) => report.fail(&e),
+                }
+            }
+        }
+        if self.wanted.project.is_some() && !self.wanted.any_project {
+            matches = self.of_project(matches, report);
+        }
+        matches.sort_by(newest_first);
+        Ok(matches)
+    }
+
+    /// The session changed last of those that match, or all of them.
+    fn newest(&self, report: &mut dyn Report) -> Result<Vec<Chosen>> {
+        let shelves = self.shelves(report)?;
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for shelf in &shelves {
+            candidates.extend(
+                shelf.sessions.iter().map(|found| Candidate { agent: shelf.agent, found: found.clone() }),
+            );
+        }
+        candidates.sort_by(newest_first);
+        let mut chosen = Vec::new();
+        let mut elsewhere = 0u64;
+        for candidate in candidates {
+            if !self.in_time(&candidate.found) {
+                continue;
+            }
+            let store = candidate.agent.store();
+            let peek = match store.peek(&candidate.found) {
+                Ok(peek) => peek,
+                Err(e) => {
+                    report.fail(&e);
+                    continue;
+                }
+            };
+            if !peek.conversation || peek.subagent || is_own(&peek) {
+                continue;
+            }
+            if !self.wanted.any_project && !store.belongs(&candidate.found, &peek, &self.project) {
+                elsewhere += 1;
+                continue;
+            }
+            chosen.push(candidate.chosen());
+            if !self.wanted.all {
+                break;
+            }
+        }
+        if chosen.is_empty() {
+            let project = match self.wanted.any_project {
+                true => String::new(),
+                false => format!(" of project {}", self.project.display()),
+            };
+            let time = match (self.since, self.until) {
+                (None, None) => "",
+                _ => " in that time",
+            };
+            let error = self.nothing(&format!("no session{project}{time}"), &shelves);
+            return Err(match elsewhere {
+                0 => error,
+                1 => error.with_hint("one session belongs to another project: --any-project takes it"),
+                n => error.with_hint(format!(
+                    "{n} sessions belong to other projects: --any-project takes the newest, --project DIR names one"
+                )),
+            });
+        }
+        // an archive reads in the order in which it grew
+        chosen.reverse();
+        Ok(chosen)
+    }
+
+    fn in_time(&self, found: &Found) -> bool {
+        // a time that no calendar knows is older than anything asked for
+        let updated = Timestamp::try_from(found.updated).unwrap_or(Timestamp::MIN);
+        self.since.is_none_or(|since| updated >= since) && self.until.is_none_or(|until| updated < until)
+    }
+
+    /// The error that names every place.
+    fn nothing(&self, what: &str, shelves: &[Shelf]) -> Error {
+        let places: Vec<String> = shelves
+            .iter()
+            .flat_map(|shelf| self.places(shelf.agent))
+            .map(|place| match place.is_dir() {
+                true => place.display().to_string(),
+                false => format!("{} (not there)", place.display()),
+            })
+            .collect();
+        if places.is_empty() {
+            return Error::failed(format!("{what}; nowhere to look: HOME is not set"))
+                .with_hint("name a file, or a folder with --root DIR");
+        }
+        Error::failed(format!("{what}; looked in {}", places.join(", ")))
+            .with_hint("name a file, or another folder with --root DIR")
+    }
+}
+
+impl Candidate {
+    fn chosen(&self) -> Chosen {
+        Chosen { agent: Whose::Stored(self.agent), from: From::File(self.found.clone()) }
+    }
+}
+
+fn newest_first(a: &Candidate, b: &Candidate) -> std::cmp::Ordering {
+    b.found.updated.cmp(&a.found.updated).then_with(|| a.found.path.cmp(&b.found.path))
+}
+
+/// Whether relay itself had an agent make this session.
+fn is_own(peek: &Peek) -> bool {
+    let folder = peek.started_in.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+    folder.is_some_and(|folder| folder.starts_with(OWN_FOLDER))
+}
+
+fn ambiguous(text: &str, several: &[Candidate]) -> Error {
+    let mut listed: Vec<String> = several
+        .iter()
+        .take(LISTED)
+        .map(|c| {
+            let directory = c.agent.store().peek(&c.found).ok().and_then(|peek| peek.started_in);
+            let directory = directory.map(|d| format!(" in {}", d.display())).unwrap_or_default();
+            format!("{} {}{directory}", c.agent.name(), c.found.id)
+        })
+        .collect();
+    if several.len() > LISTED {
+        listed.push(format!("{} more", several.len() - LISTED));
+    }
+    Error::failed(format!("{text:?} means {} sessions: {}", several.len(), listed.join("; ")))
+        .with_hint("give more of the id, or the path of the file")
+}
+
+/// A point in time as the command line gives it. With `end`, a date is its last moment.
+fn time(option: &str, text: &str, end: bool, world: &World) -> Result<Timestamp> {
+    let wrong = || Error::Usage {
+        what: format!("{option}: {text:?} is no time"),
+        hint: Some("for example 7d, 12h, 30m, 2026-01-31, 2026-01-31T12:00:00Z".to_owned()),
+    };
+    if let Some((unit, number)) =
+        text.char_indices().next_back().and_then(|(n, unit)| Some((unit, text.get(..n)?)))
+        && let Ok(number) = number.parse::<u32>()
+    {
+        let seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3600,
+            'd' => 86_400,
+            'w' => 7 * 86_400,
+            _ => return Err(wrong()),
+        };
+        let ago = SignedDuration::from_secs(i64::from(number) * seconds);
+        return world.now().checked_sub(ago).map_err(|_| wrong());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let local = match (text.contains(['T', ' ', ':']), end) {
+        (true, _) => text.parse::<DateTime>().map_err(|_| wrong())?,
+        (false, false) => {
+            text.parse::<Date>().map_err(|_| wrong())?.to_datetime(jiff::civil::Time::midnight())
+        }
+        (false, true) => {
+            let next = text.parse::<Date>().and_then(Date::tomorrow).map_err(|_| wrong())?;
+            next.to_datetime(jiff::civil::Time::midnight())
+        }
+    };
+    world.zone().to_timestamp(local).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::{AGENTS, claude::Claude, codex::Codex};
+    use crate::stream::Gathered;
+    use std::fs;
+    use std::time::{Duration, SystemTime};
+
+    const CLAUDE: &[&dyn Agent] = &[&Claude];
+    const CODEX: &[&dyn Agent] = &[&Codex];
+
+    /// A made-up home with stores of both agents.
+    struct Home {
+        dir: tempfile::TempDir,
+        project: PathBuf,
+        hours: std::cell::Cell<u64>,
+    }
+
+    impl Home {
+        fn new() -> Home {
+            let dir = tempfile::tempdir().unwrap();
+            let project = dir.path().canonicalize().unwrap().join("work");
+            fs::create_dir(&project).unwrap();
+            Home { dir, project, hours: std::cell::Cell::new(0) }
+        }
+
+        fn world(&self) -> World {
+            let variables = [
+                ("HOME", self.dir.path().to_str().unwrap()),
+                ("RELAY_NOW", "2026-03-10T12:00:00Z"),
+                ("TZ", "UTC"),
+            ];
+            let variables = variables.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
+            World::new(variables, self.project.clone()).unwrap()
+        }
+
+        /// Each file is an hour younger than the one before; the first is of 2026-03-01T01:00Z.
+        fn put(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            self.hours.set(self.hours.get() + 1);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_323_200 + 3600 * self.hours.get());
+            fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+            path
+        }
+
+        fn claude(&self, folder: &str, id: &str, cwd: &str, title: &str) -> PathBuf {
+            let cwd = serde_json::to_string(cwd).unwrap();
+            let title = serde_json::to_string(title).unwrap();
+            let text = format!(
+                "{{\"type\":\"user\",\"cwd\":{cwd},\"uuid\":\"u\",\"parentUuid\":null,\"message\":{{\"role\":\"user\",\"content\":\"hi\"}}}}\n{{\"type\":\"custom-title\",\"customTitle\":{title}}}\n"
+            );
+            self.put(&format!(".claude/projects/{folder}/{id}.jsonl"), &text)
+        }
+
+        fn codex(&self, id: &str, cwd: &str, more: &str) -> PathBuf {
+            let text = format!(
+                "{{\"timestamp\":\"x\",\"type\":\"session_meta\",\"payload\":{{\"id\":\"{id}\",\"cwd\":\"{cwd}\"{more}}}}}\n{{\"timestamp\":\"x\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"user_message\",\"message\":\"hi\"}}}}\n"
+            );
+            self.put(&format!(".codex/sessions/2026/03/01/rollout-2026-03-01T00-00-00-{id}.jsonl"), &text)
+        }
+
+        fn here(&self) -> &str {
+            self.project.to_str().unwrap()
+        }
+
+        fn choose(&self, agents: &[&'static dyn Agent], wanted: &Wanted) -> Result<Vec<String>> {
+            self.choose_loudly(agents, wanted).0
+        }
+
+        fn choose_loudly(
+            &self,
+            agents: &[&'static dyn Agent],
+            wanted: &Wanted,
+        ) -> (Result<Vec<String>>, Gathered) {
+            let mut heard = Gathered::default();
+            let chosen = select(agents, wanted, &self.world(), &mut heard).map(|chosen| {
+                let name = |c: Chosen| match c.from {
+                    From::Stdin => "stdin".to_owned(),
+                    From::File(found) => found.id,
+                };
+                chosen.into_iter().map(name).collect()
+            });
+            (chosen, heard)
+        }
+    }
+
+    fn id(head: &str) -> String {
+        format!("{head:0<8}-0000-4000-8000-000000000000")
+    }
+
+    fn words(words: &[&str]) -> Wanted {
+        Wanted { sessions: words.iter().map(OsString::from).collect(), ..Wanted::default() }
+    }
+
+    fn says(result: Result<Vec<String>>) -> String {
+        let e = result.unwrap_err();
+        format!("{e} | {}", e.hint().unwrap_or(""))
+    }
+
+    #[test]
+    fn without_a_word_it_is_the_newest_of_the_project() {
+        let home = Home::new();
+        home.claude("x", &id("a"), home.here(), "A");
+        home.claude("x", &id("b"), home.here(), "B");
+        home.claude("y", &id("c"), "/elsewhere", "C");
+        // newer ones that are no sessions to go on with
+        home.put(
+            &format!(".claude/projects/x/{}.jsonl", id("d")),
+            "{\"type\":\"summary\",\"summary\":\"s\"}\n",
+        );
+        home.put(&format!(".claude/projects/x/{}.jsonl", id("e")), "");
+        home.claude("z", &id("f"), "/tmp/relay-exec-123", "F");
+        home.claude("x", "agent-0123456", home.here(), "G");
+        let any = Wanted { any_project: true, ..Wanted::default() };
+        let all = Wanted { all: true, ..Wanted::default() };
+        let other = Wanted { project: Some("/elsewhere".into()), ..Wanted::default() };
+        assert_eq!(home.choose(CLAUDE, &Wanted::default()).unwrap(), [id("b")]);
+        assert_eq!(home.choose(CLAUDE, &any).unwrap(), [id("c")]);
+        assert_eq!(home.choose(CLAUDE, &all).unwrap(), [id("a"), id("b")]);
+        assert_eq!(
+            home.choose(CLAUDE, &Wanted { all: true, ..any.clone() }).unwrap(),
+            [id("a"), id("b"), id("c")]
+        );
+        assert_eq!(home.choose(CLAUDE, &other).unwrap(), [id("c")]);
+        // over all agents the newest wins
+        home.codex(&id("1"), home.here(), "");
+        home.codex(&id("2"), home.here(), ",\"source\":{\"subagent\":\"review\"}");
+        assert_eq!(home.choose(AGENTS, &Wanted::default()).unwrap(), [id("1")]);
+        assert_eq!(home.choose(AGENTS, &all).unwrap(), [id("a"), id("b"), id("1")]);
+        assert_eq!(home.choose(CODEX, &all).unwrap(), [id("1")]);
+    }
+
+    #[test]
+    fn a_project_is_meant_through_links_too() {
+        let home = Home::new();
+        std::os::unix::fs::symlink(&home.project, home.dir.path().join("link")).unwrap();
+        home.codex(&id("1"), home.here(), "");
+        home.codex(&id("2"), home.dir.path().join("link").to_str().unwrap(), "");
+        let linked = Wanted { project: Some("../link".into()), all: true, ..Wanted::default() };
+        assert_eq!(home.choose(CODEX, &linked).unwrap(), [id("1"), id("2")]);
+    }
+
+    #[test]
+    fn a_word_is_an_id_its_beginning_or_a_title() {
+        let home = Home::new();
+        home.claude("x", &id("abcd1"), "/a", "Fix it");
+        home.claude("x", &id("abcd2"), "/b", "Same");
+        home.claude("x", &id("beef"), "/b", "Same");
+        home.codex(&id("cafe"), "/c", "");
+        home.put(
+            ".codex/session_index.jsonl",
+            &format!("{{\"id\":\"{}\",\"thread_name\":\"Café\"}}\n", id("cafe")),
+        );
+        let one = |word: &str| home.choose(AGENTS, &words(&[word]));
+        assert_eq!(one(&id("abcd1")).unwrap(), [id("abcd1")]);
+        assert_eq!(one(&id("abcd1").to_uppercase()).unwrap(), [id("abcd1")]);
+        assert_eq!(one("abcd2").unwrap(), [id("abcd2")]);
+        assert_eq!(one("cafe").unwrap(), [id("cafe")]);
+        assert_eq!(one("Café").unwrap(), [id("cafe")]);
+        assert_eq!(one("Fix it").unwrap(), [id("abcd1")]);
+        assert_eq!(
+            home.choose(AGENTS, &words(&["cafe", "Fix it", "-"])).unwrap(),
+            [id("cafe"), id("abcd1"), "stdin".into()]
+        );
+        let several = says(one("abcd"));
+        assert!(several.starts_with("\"abcd\" means 2 sessions: claude abcd2000"), "{several}");
+        assert!(several.contains("in /a") && several.contains("in /b"), "{several}");
+        assert!(says(one("Same")).starts_with("\"Same\" means 2 sessions"));
+        let narrowed = Wanted { project: Some("/a".into()), ..words(&["abcd"]) };
+        assert_eq!(home.choose(AGENTS, &narrowed).unwrap(), [id("abcd1")]);
+        for none in ["abc", "Fix", "fix it", "", "zzzz"] {
+            assert!(says(one(none)).contains("looked in "), "{none}");
+        }
+    }
+
+    #[test]
+    fn of_one_id_in_two_folders_the_newer_is_read_and_the_other_named() {
+        let home = Home::new();
+        let old = home.claude("x", &id("abcd"), "/a", "T");
+        home.claude("y", &id("abcd"), "/a", "T");
+        let (chosen, heard) = home.choose_loudly(CLAUDE, &words(&["abcd"]));
+        assert_eq!(chosen.unwrap(), [id("abcd")]);
+        assert!(heard.said[0].ends_with(&format!("not {}", old.display())), "{:?}", heard.said);
+    }
+
+    #[test]
+    fn a_path_is_taken_as_it_is() {
+        let home = Home::new();
+        let path = home.claude("x", &id("a"), "/a", "T");
+        fs::write(home.project.join("plain"), "x").unwrap();
+        fs::create_dir(home.project.join("folder")).unwrap();
+        assert_eq!(home.choose(CLAUDE, &words(&[path.to_str().unwrap()])).unwrap(), [id("a")]);
+        assert_eq!(home.choose(CLAUDE, &words(&["plain"])).unwrap(), [""]);
+        assert!(says(home.choose(CLAUDE, &words(&["./gone"]))).contains("gone: no such file"));
+        // a folder of that name does not hide a title
+        assert!(says(home.choose(CLAUDE, &words(&["folder"]))).contains("id or title \"folder\""));
+    }
+
+    #[test]
+    fn nothing_that_looks_like_a_path_is_taken_for_an_id() {
+        let home = Home::new();
+        home.put("secret.jsonl", "{}");
+        home.put(".claude/secret.jsonl", "{}");
+        home.claude("x", &id("a"), "/a", "T");
+        for hostile in
+            ["../secret", "..", "%2e%2e%2fsecret", "..\\secret", "aaaa\0", "a000\n", "$(touch x)", "-", "*"]
+        {
+            let chosen = home.choose(AGENTS, &words(&[hostile]));
+            match hostile {
+                "-" => assert_eq!(chosen.unwrap(), ["stdin"]),
+                _ => assert!(chosen.is_err(), "{hostile:?}"),
+            }
+        }
+        use std::os::unix::ffi::OsStrExt;
+        let no_text =
+            Wanted { sessions: vec![OsStr::from_bytes(b"ab\xffcd").to_owned()], ..Wanted::default() };
+        assert!(home.choose(AGENTS, &no_text).is_err());
+        assert!(!home.project.join("x").exists());
+    }
+
+    #[test]
+    fn hostile_names_are_ordinary_names() {
+        let home = Home::new();
+        let names = ["$(touch x)", "a\nb", "'q\"", "-rf", "é\u{202e}x", "日本"];
+        for (n, name) in names.iter().enumerate() {
+            let project = home.dir.path().canonicalize().unwrap().join(name);
+            fs::create_dir(&project).unwrap();
+            home.claude(&format!("p{n}"), &id(&format!("{n}{n}{n}{n}")), project.to_str().unwrap(), name);
+            let wanted = Wanted { project: Some(project), ..Wanted::default() };
+            assert_eq!(home.choose(CLAUDE, &wanted).unwrap(), [id(&format!("{n}{n}{n}{n}"))], "{name:?}");
+        }
+        // titles that are no paths
+        assert_eq!(home.choose(CLAUDE, &words(&["$(touch x)"])).unwrap(), [id("0000")]);
+    }
+
+    #[test]
+    fn every_place_is_named_when_nothing_is_found() {
+        let home = Home::new();
+        let error = says(home.choose(AGENTS, &Wanted::default()));
+        let (claude, codex) = (home.dir.path().join(".claude/projects"), home.dir.path().join(".codex"));
+        assert!(error.contains(&format!("no session of project {}", home.here())), "{error}");
+        assert!(
+            error.contains(&format!("{} (not there), {} (not there)", claude.display(), codex.display())),
+            "{error}"
+        );
+        assert!(error.ends_with("another folder with --root DIR"), "{error}");
+        home.claude("x", &id("a"), "/a", "A");
+        assert!(
+            says(home.choose(AGENTS, &Wanted::default()))
+                .contains("one session belongs to another project: --any-project")
+        );
+        home.claude("x", &id("b"), "/a", "B");
+        assert!(
+            says(home.choose(AGENTS, &Wanted::default())).contains("2 sessions belong to other projects")
+        );
+        let homeless = World::new(BTreeMap::new(), home.project.clone()).unwrap();
+        let error =
+            select(AGENTS, &Wanted::default(), &homeless, &mut Gathered::default()).map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("HOME is not set"));
+    }
+
+    #[test]
+    fn a_root_or_the_configuration_names_another_place() {
+        let home = Home::new();
+        home.claude("x", &id("a"), home.here(), "A");
+        fs::rename(home.dir.path().join(".claude"), home.dir.path().join("moved")).unwrap();
+        let moved = home.dir.path().join("moved");
+        for root in [moved.clone(), moved.join("projects"), moved.join("projects/x")] {
+            let wanted = Wanted { root: Some(root.clone()), ..Wanted::default() };
+            assert_eq!(home.choose(CLAUDE, &wanted).unwrap(), [id("a")], "{}", root.display());
+            let configured = [("claude".to_owned(), root)].into();
+            assert_eq!(home.choose(CLAUDE, &Wanted { configured, ..Wanted::default() }).unwrap(), [id("a")]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_into_is_named() {
+        let home = Home::new();
+        home.claude("x", &id("a"), home.here(), "A");
+        let round = home.dir.path().join(".claude/projects/round");
+        std::os::unix::fs::symlink(&round, &round).unwrap();
+        let closed = home.claude("closed", &id("b"), home.here(), "B");
+        let folder = closed.parent().unwrap().to_owned();
+        let mode = |mode| {
+            fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+        };
+        mode(0o000);
+        let (chosen, heard) = home.choose_loudly(CLAUDE, &Wanted::default());
+        let superuser = fs::read_dir(&folder).is_ok();
+        mode(0o755);
+        let expected = if superuser { id("b") } else { id("a") };
+        assert_eq!(chosen.unwrap(), [expected]);
+        assert!(heard.failed.iter().any(|f| f.contains("projects/round: ")), "{heard:?}");
+        assert_eq!(heard.failed.iter().any(|f| f.contains("projects/closed: permission denied")), !superuser);
+    }
+
+    #[test]
+    fn times_choose_by_last_change() {
+        let home = Home::new();
+        home.claude("x", &id("a"), home.here(), "A");
+        home.claude("x", &id("b"), home.here(), "B");
+        home.claude("x", &id("c"), home.here(), "C");
+        let between = |since: Option<&str>, until: Option<&str>| {
+            let (since, until) = (since.map(str::to_owned), until.map(str::to_owned));
+            home.choose(CLAUDE, &Wanted { all: true, since, until, ..Wanted::default() })
+        };
+        let all = [id("a"), id("b"), id("c")];
+        assert_eq!(between(Some("2026-03-01"), Some("2026-03-01")).unwrap(), all);
+        assert_eq!(between(Some("2026-03-01T02:00:00Z"), None).unwrap(), all[1..]);
+        assert_eq!(between(Some("2026-03-01T03:00:00+01:00"), None).unwrap(), all[1..]);
+        assert_eq!(between(Some("2026-03-01T02:00"), Some("2026-03-01T03:00")).unwrap(), all[1..2]);
+        assert_eq!(between(Some("10d"), None).unwrap(), all);
+        // 2026-03-10T12:00 less 226 hours is 2026-03-01T02:00
+        assert_eq!(between(Some("226h"), None).unwrap(), all[1..]);
+        assert_eq!(between(None, Some("13560m")).unwrap(), all[..1]);
+        assert!(says(between(Some("1h"), None)).contains("no session of project"));
+        for wrong in ["", "7", "d", "7x", "soon", "2026-13-01", "-1d", "99999999999d", "2026-03-01T99:00:00Z"]
+        {
+            let error = says(between(Some(wrong), None));
+            assert!(error.starts_with(&format!("--since: {wrong:?} is no time")), "{error}");
+        }
+        let both = Wanted { all: true, ..words(&["abcd"]) };
+        assert_eq!(home.choose(CLAUDE, &both).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn ten_thousand_sessions_are_listed_and_one_is_chosen() {
+        let home = Home::new();
+        for n in 0..10_000u32 {
+            let folder = home.dir.path().join(format!(".claude/projects/p{}", n % 100));
+            if n < 100 {
+                fs::create_dir_all(&folder).unwrap();
+            }
+            fs::write(folder.join(format!("{n:08x}-0000-4000-8000-000000000000.jsonl")), "{}\n").unwrap();
+        }
+        home.claude("p7", &id("abcd"), home.here(), "Mine");
+        assert_eq!(home.choose(CLAUDE, &Wanted::default()).unwrap(), [id("abcd")]);
+        assert_eq!(home.choose(CLAUDE, &words(&["Mine"])).unwrap(), [id("abcd")]);
+        assert_eq!(
+            home.choose(CLAUDE, &words(&["0000270f"])).unwrap(),
+            ["0000270f-0000-4000-8000-000000000000"]
+        );
+        assert!(says(home.choose(CLAUDE, &words(&["0000"]))).contains("means 10000 sessions"));
+    }
+}
