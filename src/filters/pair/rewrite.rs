@@ -89,12 +89,11 @@ pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
         out.extend_from_slice(b"[tool call without result: ");
         out.extend_from_slice(head.tool_name.map(|t| t.raw()).unwrap_or_default());
         out.push(b' ');
-        match value.get("input") {
-            Some(input) => match input.text() {
+        if let Some(input) = value.get("input") {
+            match input.text() {
                 Some(text) => out.extend_from_slice(text.raw()),
                 None => escaped(out, input.raw()),
-            },
-            None => {}
+            }
         }
         out.push(b']');
     });
