@@ -1,5 +1,7 @@
 //! Filters: records in, records out.
 
+pub mod pair;
+
 use crate::stream::{Record, Result, Sink};
 
 /// A stage of a pipeline. It is pushed record by record, so it may hold back, and several can be chained in

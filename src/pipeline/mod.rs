@@ -1,5 +1,6 @@
 //! Where agents, formats and filters meet: what each command does, callable in process.
 
+pub mod filter;
 pub mod read;
 pub mod select;
 pub mod via;

@@ -7,6 +7,7 @@
 //! | `record` | the head of a record, edits of single fields |
 //! | `draft` | records written so that the next stage decides from their head |
 //! | `source`, `sink` | whole streams in and out |
+//! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `report` | what people hear of the work |
@@ -23,6 +24,7 @@ mod report;
 mod simd;
 mod sink;
 mod source;
+mod spool;
 mod world;
 
 pub use draft::{By, Draft, number};
@@ -34,4 +36,5 @@ pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
+pub use spool::{Slice, Spool};
 pub use world::World;

@@ -90,6 +90,11 @@ impl<R: Read> Source<R> {
         }
     }
 
+    /// Where the last record stands, as `NAME:LINE`.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.name, self.line)
+    }
+
     /// How many sessions have begun.
     pub fn sessions(&self) -> u64 {
         self.sessions
