@@ -1,1 +1,438 @@
-//! Under construction.
+//! What every command has in common: arguments, errors, exit codes, the end of the output.
+//!
+//! A command is its arguments and one call:
+//!
+//! ```no_run
+//! use relay::cli::{Exit, Stage};
+//!
+//! /// Count the records of a stream
+//! #[derive(clap::Parser)]
+//! #[command(name = "relay-count", version)]
+//! struct Arguments {}
+//!
+//! fn main() -> std::process::ExitCode {
+//!     relay::cli::stage("relay-read claude | relay-count", &[], |_: Arguments, stage: &mut Stage| {
+//!         stage.report.say("nothing counted");
+//!         Ok(Exit::Done)
+//!     })
+//! }
+//! ```
+
+mod config;
+mod progress;
+mod terminal;
+
+pub use config::{Agent as AgentConfig, Config};
+pub use terminal::{is_unsafe, safe, safe_json};
+
+use crate::record::{Abort, Via};
+use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World};
+use clap::builder::ValueParser;
+use clap::{ArgMatches, Args, FromArgMatches, Parser};
+use progress::Progress;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Exit codes, as every `--help` prints them.
+const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 failed or findings (--check), 2 usage, 3 bad or truncated input";
+
+/// Arguments of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Common options")]
+struct Common {
+    /// Print errors only
+    #[arg(long, short)]
+    quiet: bool,
+    /// Show one line of progress on stderr, on a terminal only
+    #[arg(long)]
+    progress: bool,
+    /// Do not note this command in the session's `via`
+    #[arg(long)]
+    no_via: bool,
+}
+
+/// How a command that did its work ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything done.
+    Done,
+    /// `--check` found something.
+    Findings,
+    /// The output is whole, but a session of the input was bad.
+    BadInput,
+}
+
+impl From<Exit> for u8 {
+    fn from(exit: Exit) -> u8 {
+        match exit {
+            Exit::Done => 0,
+            Exit::Findings => 1,
+            Exit::BadInput => 3,
+        }
+    }
+}
+
+/// What a running command has at hand.
+pub struct Stage {
+    /// Environment, clock, ids.
+    pub world: World,
+    /// The configuration file.
+    pub config: Config,
+    /// Standard output.
+    pub out: Stdout,
+    /// Standard error.
+    pub report: Report,
+    /// What to note in the session's `via`; `None` with `--no-via`.
+    pub via: Option<Via>,
+}
+
+impl Stage {
+    /// Standard input as a stream of records, decompressed.
+    ///
+    /// # Errors
+    /// Standard input is a terminal: nobody types records.
+    pub fn input(&self) -> Result<Input> {
+        if io::stdin().is_terminal() {
+            return Err(Error::Usage {
+                what: "stdin is a terminal".to_owned(),
+                hint: Some(format!("pipe a stream in: relay-read claude | {}", self.report.name)),
+            });
+        }
+        crate::stream::stdin()
+    }
+}
+
+/// Standard output. On a terminal, what could harm it is escaped.
+pub struct Stdout {
+    output: Output,
+    terminal: bool,
+}
+
+impl Stdout {
+    fn new() -> Result<Stdout> {
+        Ok(Stdout { output: Output::stdout()?, terminal: io::stdout().is_terminal() })
+    }
+
+    /// Prints a line that is no record.
+    pub fn line(&mut self, text: &str) -> Result<()> {
+        match self.terminal {
+            true => self.output.put(safe(text).as_bytes()),
+            false => self.output.put(text.as_bytes()),
+        }
+    }
+}
+
+impl Sink for Stdout {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
+        match self.terminal {
+            true => self.output.put(&safe_json(line)),
+            false => self.output.put(line),
+        }
+    }
+}
+
+/// Standard error.
+#[derive(Debug)]
+pub struct Report {
+    name: String,
+    quiet: bool,
+    progress: Progress,
+}
+
+impl Report {
+    /// Prints one line. Not being able to complain is no reason to fail: there is no one left to tell.
+    fn print(&mut self, head: &str, text: &str) {
+        self.progress.clear();
+        let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
+    }
+
+    fn error(&mut self, error: &anyhow::Error) {
+        let name = self.name.clone();
+        self.print(&name, &format!("{error:#}"));
+        if let Some(hint) = error.chain().find_map(|e| e.downcast_ref::<Error>()?.hint()) {
+            self.print("hint", hint);
+        }
+    }
+}
+
+impl crate::stream::Report for Report {
+    fn say(&mut self, line: &str) {
+        if !self.quiet {
+            let name = self.name.clone();
+            self.print(&name, line);
+        }
+    }
+
+    fn fail(&mut self, error: &Error) {
+        let name = self.name.clone();
+        self.print(&name, &error.to_string());
+        if let Some(hint) = error.hint() {
+            self.print("hint", hint);
+        }
+    }
+
+    fn passed(&mut self, records: u64) {
+        self.progress.passed(&self.name, records);
+    }
+}
+
+/// Runs a command that writes a stream. If it dies, the last line says so, so that the next command of
+/// the pipe neither takes the stream for whole nor reports the same failure again.
+///
+/// `example` is a pipeline for `--help`, `agents` the names that the configuration file may use.
+pub fn stage<A: Parser>(
+    example: &str,
+    agents: &[&str],
+    work: impl FnOnce(A, &mut Stage) -> anyhow::Result<Exit>,
+) -> ExitCode {
+    run(example, agents, true, work)
+}
+
+/// Runs a command whose output is no stream.
+pub fn command<A: Parser>(
+    example: &str,
+    agents: &[&str],
+    work: impl FnOnce(A, &mut Stage) -> anyhow::Result<Exit>,
+) -> ExitCode {
+    run(example, agents, false, work)
+}
+
+fn run<A: Parser>(
+    example: &str,
+    agents: &[&str],
+    stream: bool,
+    work: impl FnOnce(A, &mut Stage) -> anyhow::Result<Exit>,
+) -> ExitCode {
+    let command =
+        Common::augment_args(A::command()).after_help(format!("Example:\n  {example}\n\n{EXIT_CODES}"));
+    let name = command.get_name().to_owned();
+    let mut report = Report { name: name.clone(), quiet: false, progress: Progress::new(false) };
+    let mut out = match Stdout::new() {
+        Ok(out) => out,
+        Err(e) => {
+            report.fail(&e);
+            return ExitCode::from(e.exit_code());
+        }
+    };
+    let (arguments, common, via) = match parse::<A>(command, std::env::args_os().collect()) {
+        Ok(parsed) => parsed,
+        Err(Stop::Show(text)) => {
+            let shown = out.output.put(text.trim_end().as_bytes()).map_err(anyhow::Error::from);
+            return finish(out, report, false, shown.map(|()| Exit::Done));
+        }
+        Err(Stop::Usage(e)) => return finish(out, report, stream, Err(e.into())),
+    };
+    report.quiet = common.quiet;
+    report.progress = Progress::new(common.progress && io::stderr().is_terminal());
+    let surroundings = || -> Result<_> {
+        let world = World::of_process()?;
+        let config = Config::load(&world, agents)?;
+        Ok((world, config))
+    };
+    let (world, config) = match surroundings() {
+        Ok(both) => both,
+        Err(e) => return finish(out, report, stream, Err(e.into())),
+    };
+    let mut stage = Stage { world, config, out, report, via: (!common.no_via).then_some(via) };
+    let result = work(arguments, &mut stage);
+    finish(stage.out, stage.report, stream, result)
+}
+
+/// The one place where a command ends: what was written is handed on, errors are printed, the exit code
+/// is settled.
+fn finish(out: Stdout, mut report: Report, stream: bool, result: anyhow::Result<Exit>) -> ExitCode {
+    report.progress.clear();
+    let Stdout { mut output, terminal } = out;
+    let error = match result {
+        Ok(exit) => match output.finish() {
+            Ok(_) => return ExitCode::from(u8::from(exit)),
+            Err(Error::Closed) => return ExitCode::SUCCESS,
+            Err(e) => {
+                report.fail(&e);
+                return ExitCode::from(e.exit_code());
+            }
+        },
+        Err(error) => error,
+    };
+    let known = error.chain().find_map(|e| e.downcast_ref::<Error>());
+    let code = known.map_or(1, Error::exit_code);
+    let abort = match known {
+        Some(Error::Closed) => return ExitCode::SUCCESS,
+        // the command that failed has said it; here it is only passed on
+        Some(Error::Aborted(abort)) => abort.clone(),
+        _ => {
+            report.error(&error);
+            Abort { by: report.name.clone(), reason: format!("{error:#}") }
+        }
+    };
+    if stream && !terminal {
+        // if this fails, too, the missing `end` tells the next command
+        if let Ok(line) = abort.to_line() {
+            let _ = output.put(&line);
+        }
+    }
+    let _ = output.finish();
+    ExitCode::from(code)
+}
+
+/// Why a command line leads to no work.
+#[derive(Debug)]
+enum Stop {
+    /// It asks for help or the version.
+    Show(String),
+    /// It cannot be understood.
+    Usage(Error),
+}
+
+fn parse<A: Parser>(
+    mut command: clap::Command,
+    given: Vec<OsString>,
+) -> std::result::Result<(A, Common, Via), Stop> {
+    let name = command.get_name().to_owned();
+    let understood = command.try_get_matches_from_mut(given).and_then(|matches| {
+        let via = Via {
+            name: name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            options: options(&command, &matches),
+        };
+        Ok((A::from_arg_matches(&matches)?, Common::from_arg_matches(&matches)?, via))
+    });
+    understood.map_err(|e| match e.use_stderr() {
+        false => Stop::Show(e.render().to_string()),
+        true => Stop::Usage(usage(&name, &e.render().to_string())),
+    })
+}
+
+/// The options given, for `via`. Values that are paths or free text stay out: `via` tells what was done
+/// to a session, never its content or whose machine it was.
+fn options(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
+    let private = [ValueParser::path_buf().type_id(), ValueParser::os_string().type_id()];
+    let mut found = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        if matches!(id, "quiet" | "progress") {
+            continue;
+        }
+        let given = matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let Some(long) = argument.get_long().filter(|_| given) else { continue };
+        let takes = argument.get_action().takes_values();
+        if !takes || private.contains(&argument.get_value_parser().type_id()) {
+            found.push(format!("--{long}"));
+            continue;
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            found.push(format!("--{long}={}", value.to_string_lossy()));
+        }
+    }
+    found
+}
+
+/// An error of the command line, out of what the parser prints: its first paragraph in one line, and its
+/// tip as hint.
+fn usage(name: &str, rendered: &str) -> Error {
+    let mut lines = rendered.lines();
+    let first: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let what = first.join(" ");
+    let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
+    Error::Usage {
+        what: what.strip_prefix("error: ").unwrap_or(&what).to_owned(),
+        hint: Some(tip.map_or_else(|| format!("see {name} --help"), str::to_owned)),
+    }
+}
+
+/// Which sessions to read; the same words in every command that selects sessions.
+#[derive(Debug, Clone, Args)]
+pub struct Selection {
+    /// A path, `-` for stdin, an id or its beginning (4+ characters), or an exact title; default: the most
+    /// recently updated session of this directory's project
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<OsString>,
+    /// Sessions of this directory's project instead of the current one's
+    #[arg(long, value_name = "DIR", conflicts_with = "any_project")]
+    pub project: Option<PathBuf>,
+    /// Sessions of every project
+    #[arg(long)]
+    pub any_project: bool,
+    /// Every session that matches, one after another
+    #[arg(long)]
+    pub all: bool,
+    /// Sessions updated since then: 7d, 12h, 30m, a date, or an RFC 3339 time
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Sessions updated before then
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<String>,
+    /// Look for sessions in this folder only
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Try things
+    #[derive(Debug, Parser)]
+    #[command(name = "relay-try", version)]
+    struct Arguments {
+        /// Which one
+        #[arg(value_parser = ["claude", "codex"])]
+        agent: String,
+        /// How much
+        #[arg(long)]
+        budget: Option<u64>,
+        #[command(flatten)]
+        selection: Selection,
+    }
+
+    fn given(words: &[&str]) -> std::result::Result<(Arguments, Common, Via), Stop> {
+        let words = ["relay-try"].iter().chain(words).map(OsString::from).collect();
+        parse::<Arguments>(Common::augment_args(Arguments::command()), words)
+    }
+
+    fn refused(words: &[&str]) -> String {
+        match given(words).map(|_| ()).unwrap_err() {
+            Stop::Show(text) => panic!("shown: {text}"),
+            Stop::Usage(e) => {
+                assert_eq!(e.exit_code(), 2);
+                format!("{e} | {}", e.hint().unwrap_or(""))
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Common::augment_args(Arguments::command()).debug_assert();
+    }
+
+    #[test]
+    fn usage_errors_are_one_line_with_a_next_step() {
+        assert!(refused(&["claude", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
+        assert!(refused(&["cluade"]).contains("| a similar value exists: 'claude'"));
+        let missing = refused(&[]);
+        assert!(missing.contains("<AGENT>") && missing.ends_with("| see relay-try --help"), "{missing}");
+        assert!(!missing.contains('\n'));
+    }
+
+    #[test]
+    fn via_tells_options_but_no_paths_and_titles() {
+        let (arguments, common, via) =
+            given(&["claude", "My title", "--budget", "7", "--root", "/home/u", "--all", "--quiet"]).unwrap();
+        assert_eq!(via.options, ["--budget=7", "--all", "--root"]);
+        assert_eq!(via.name, "relay-try");
+        assert_eq!(arguments.selection.sessions, ["My title"]);
+        assert!(arguments.agent == "claude" && arguments.budget == Some(7));
+        assert!(common.quiet && !common.progress && !common.no_via);
+    }
+
+    #[test]
+    fn help_and_version_are_no_errors() {
+        for word in ["--help", "-h", "--version"] {
+            assert!(matches!(given(&[word]), Err(Stop::Show(_))), "{word}");
+        }
+    }
+}

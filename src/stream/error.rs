@@ -10,7 +10,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or pipe could not be read or written.
-    #[error("{place}: {cause}")]
+    #[error("{place}: {}", plain(cause))]
     Io {
         /// The file, or `stdin`, `stdout`.
         place: String,
@@ -55,6 +55,17 @@ pub enum Error {
         /// What to do next.
         hint: Option<String>,
     },
+}
+
+/// What the system said, as a part of a line: lower case, without its number.
+fn plain(cause: &io::Error) -> String {
+    let text = cause.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => cause.kind().to_string(),
+    }
 }
 
 impl Error {

@@ -9,13 +9,17 @@
 //! | `source`, `sink` | whole streams in and out |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
+//! | `report` | what people hear of the work |
+//! | `nearest` | did you mean …? |
 
 mod draft;
 mod error;
 pub mod json;
 mod lines;
 mod native;
+mod nearest;
 mod record;
+mod report;
 mod simd;
 mod sink;
 mod source;
@@ -25,7 +29,9 @@ pub use draft::{By, Draft, number};
 pub use error::{Error, Result};
 pub use lines::{Line, Lines};
 pub use native::Native;
+pub use nearest::nearest;
 pub use record::{Head, Kind, Record, splice, with_fields};
+pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use world::World;
