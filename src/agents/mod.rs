@@ -6,6 +6,10 @@
 pub mod claude;
 pub mod codex;
 pub mod files;
+mod note;
+mod paths;
+mod shell;
+mod tools;
 
 use crate::record::{Problem, Problems};
 use crate::stream::{Error, Native, Record, Result, Sink, World};

@@ -5,6 +5,7 @@
 
 use super::{Error, Result};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -72,6 +73,14 @@ impl World {
     /// The time now.
     pub fn now(&self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// The local time zone: `TZ` (a zone's name or a POSIX rule), else the system's.
+    pub fn zone(&self) -> TimeZone {
+        let named = self.text("TZ").map(|tz| tz.strip_prefix(':').unwrap_or(tz));
+        named
+            .and_then(|name| TimeZone::get(name).or_else(|_| TimeZone::posix(name)).ok())
+            .unwrap_or_else(TimeZone::system)
     }
 
     /// A fresh UUID of version 7, as Codex gives its threads since 0.40.
