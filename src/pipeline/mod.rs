@@ -1,1 +1,3 @@
-//! Under construction.
+//! Where agents, formats and filters meet: what each command does, callable in process.
+
+pub mod write;
