@@ -7,6 +7,10 @@ pub mod claude;
 pub mod codex;
 mod files;
 pub mod ledger;
+mod note;
+mod paths;
+mod shell;
+mod tools;
 
 use crate::record::{Problem, Problems};
 use crate::stream::{Error, Native, Record, Result, Sink, World, nearest};

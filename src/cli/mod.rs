@@ -21,9 +21,11 @@
 mod config;
 mod progress;
 mod terminal;
+mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use terminal::{is_unsafe, safe, safe_json};
+pub use write::Writing;
 
 use crate::record::{Abort, Via};
 use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World};

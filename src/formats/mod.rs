@@ -1,1 +1,3 @@
-//! Under construction.
+//! Formats that are written, never resumed.
+
+pub mod jsonl;

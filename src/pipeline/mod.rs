@@ -4,3 +4,4 @@ pub mod filter;
 pub mod read;
 pub mod select;
 pub mod via;
+pub mod write;

@@ -10,6 +10,7 @@
 //! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
+//! | `place` | files that appear whole or not at all |
 //! | `report` | what people hear of the work |
 //! | `nearest` | did you mean …? |
 
@@ -19,6 +20,7 @@ pub mod json;
 mod lines;
 mod native;
 mod nearest;
+mod place;
 mod record;
 mod report;
 mod simd;
@@ -32,6 +34,7 @@ pub use error::{Error, Result};
 pub use lines::{Line, Lines};
 pub use native::Native;
 pub use nearest::nearest;
+pub use place::{Placing, append_line, refuse_existing};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};

@@ -70,6 +70,11 @@ impl Output {
         }
     }
 
+    /// Takes bytes as they are; for what is no stream of records.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write(bytes).map_err(Error::io(&self.place))
+    }
+
     /// Hands everything on. The last thing before success: an error here fails the command.
     pub fn finish(self) -> Result<File> {
         let place = self.place;

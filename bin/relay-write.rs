@@ -1,0 +1,57 @@
+//! relay-write: sessions of a stream become new sessions of an agent.
+
+use clap::Parser;
+use relay::agents::{AGENTS, WriteOptions};
+use relay::cli::{Exit, Stage, Writing};
+use relay::pipeline::write::{JSONL, Options, Piece, run};
+use relay::stream::Sink;
+use std::process::ExitCode;
+
+/// Write each session of a relay stream as a new session that an agent can resume
+///
+/// Prints one shell command a session, the one that resumes it. Never touches an existing file.
+#[derive(Debug, Parser)]
+#[command(name = "relay-write", version)]
+struct Arguments {
+    /// The agent that goes on, or `jsonl` for the stream itself
+    #[arg(value_parser = targets())]
+    target: String,
+    #[command(flatten)]
+    writing: Writing,
+}
+
+fn names() -> Vec<&'static str> {
+    AGENTS.iter().map(|agent| agent.name()).collect()
+}
+
+fn targets() -> clap::builder::PossibleValuesParser {
+    names().into_iter().chain([JSONL]).into()
+}
+
+fn main() -> ExitCode {
+    let example = "relay-read claude | relay-write codex";
+    relay::cli::command(example, &names(), |given: Arguments, stage: &mut Stage| {
+        let Arguments { target, writing: w } = given;
+        let write = WriteOptions {
+            root: w.root,
+            project: w.project,
+            map_path: w.map_path,
+            title: w.title,
+            dialogue_only: w.dialogue_only,
+            note: !w.no_note,
+            keep_tool_names: w.keep_tool_names,
+            dry_run: w.dry_run,
+            output: w.output,
+            ..WriteOptions::default()
+        };
+        let options = Options { target, write, json: w.json, resume: w.resume };
+        let input = stage.input()?;
+        let Stage { world, out, report, .. } = stage;
+        let mut emit = |piece: Piece<'_>| match piece {
+            Piece::Line(text) => out.line(text),
+            Piece::Record(line) => out.put(line),
+        };
+        run(input, "stdin", &options, world, &mut emit, report)?;
+        Ok(Exit::Done)
+    })
+}

@@ -1,0 +1,64 @@
+//! Arguments of relay-write.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Where and how sessions are written.
+#[derive(Debug, Clone, Args)]
+pub struct Writing {
+    /// Write the new session, or the stream, here instead of where the agent looks; `-` is stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Do all but the writing, and report where it would go
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON object a session instead of the command that resumes it
+    #[arg(long)]
+    pub json: bool,
+    /// Go on in this directory [default: the session's own, which must exist]
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Read paths of another machine that begin with OLD as paths that begin with NEW
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    pub map_path: Vec<(String, String)>,
+    /// Give the new session this title [default: the source's]
+    #[arg(long)]
+    pub title: Option<String>,
+    /// Home of the agent that goes on [default: as the agent finds it, CODEX_HOME or ~/.codex]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Write text turns only: no tools, no images
+    #[arg(long)]
+    pub dialogue_only: bool,
+    /// Begin without the relay note
+    #[arg(long)]
+    pub no_note: bool,
+    /// Leave the names of tools as the source has them
+    #[arg(long)]
+    pub keep_tool_names: bool,
+    /// Become the agent in that directory once the one session is written
+    #[arg(long, conflicts_with_all = ["dry_run", "json", "output"])]
+    pub resume: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((old, new)) if old.starts_with('/') && new.starts_with('/') => {
+            Ok((old.to_owned(), new.to_owned()))
+        }
+        _ => Err("expected two absolute paths, OLD=NEW".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pair;
+
+    #[test]
+    fn a_map_is_two_absolute_paths() {
+        assert_eq!(pair("/Users/a=/home/a"), Ok(("/Users/a".into(), "/home/a".into())));
+        for wrong in ["", "/a", "a=/b", "/a=b", "/a="] {
+            assert!(pair(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! What relay-write does: every session of a stream becomes a new session of an agent, or the stream an
+//! archive.
+
+use crate::agents::{Agent, WriteOptions, Writer, Written, named};
+use crate::formats::jsonl::Archive;
+use crate::record::{Problem, problem};
+use crate::stream::json::Tape;
+use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// The target that is no agent: the stream itself.
+pub const JSONL: &str = "jsonl";
+
+/// How to write.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// An agent, or [`JSONL`].
+    pub target: String,
+    /// What is handed to the agent's writer.
+    pub write: WriteOptions,
+    /// Print a JSON object a session.
+    pub json: bool,
+    /// Become the target's client in the end.
+    pub resume: bool,
+}
+
+/// What goes to standard output.
+#[derive(Debug, Clone, Copy)]
+pub enum Piece<'a> {
+    /// A line of text.
+    Line(&'a str),
+    /// A record of the stream.
+    Record(&'a [u8]),
+}
+
+/// Writes every session of `input`; `name` stands for it in errors.
+///
+/// One session that cannot be written does not end the work: it is reported, and the last such error is
+/// the result. What was written before stays and was printed.
+///
+/// # Errors
+/// Input that is cut, damaged or aborted (nothing is written for the session that is not whole), a target
+/// that cannot be written, a session without live conversation.
+pub fn run(
+    input: Input,
+    name: &str,
+    options: &Options,
+    world: &World,
+    emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
+    report: &mut dyn Report,
+) -> Result<()> {
+    let to_stdout = options.write.output.as_ref().is_some_and(|o| o.as_os_str() == "-");
+    if options.json && to_stdout {
+        return Err(Error::Usage { what: "--json and -o - both want stdout".to_owned(), hint: None });
+    }
+    let source = Source::new(input, name);
+    if options.target == JSONL {
+        return archive(source, options, world, emit, report);
+    }
+    let agent = named(&options.target)?;
+    let mut sessions = Sessions {
+        agent,
+        options,
+        world,
+        emit,
+        report,
+        tape: Tape::new(),
+        state: State::Between,
+        session: String::new(),
+        failed: None,
+        written: Vec::new(),
+        count: 0,
+    };
+    let read = pass(source, &mut sessions);
+    let Sessions { report, failed, written, count, .. } = sessions;
+    let read = match (read, failed) {
+        (Err(e), Some(earlier)) => {
+            report.fail(&earlier);
+            Err(e)
+        }
+        (Ok(_), Some(failed)) => Err(failed),
+        (read, None) => read,
+    }?;
+    if read == 0 {
+        report.say("empty stream: nothing written");
+        return Ok(());
+    }
+    match (options.resume, count, written.as_slice()) {
+        (false, ..) => Ok(()),
+        (true, 1, [only]) => Err(become_client(only)),
+        (true, n, _) => Err(Error::failed(format!("--resume is for one session: {n} were written"))),
+    }
+}
+
+/// Hands every record on; gives how many sessions there were.
+fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
+    let mut records = 0;
+    while let Some(record) = source.next_record()? {
+        sessions.put(record.line())?;
+        records += 1;
+        sessions.report.passed(records);
+    }
+    Ok(source.sessions())
+}
+
+fn archive(
+    mut source: Source<Input>,
+    options: &Options,
+    world: &World,
+    emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
+    report: &mut dyn Report,
+) -> Result<()> {
+    if options.resume {
+        return Err(Error::Usage { what: "an archive cannot be resumed".to_owned(), hint: None });
+    }
+    let target = options.write.output.as_ref().filter(|o| o.as_os_str() != "-").map(|o| world.resolve(o));
+    let to_stdout = target.is_none() && !options.write.dry_run;
+    let mut archive = match &target {
+        Some(target) if !options.write.dry_run => Archive::file(target)?,
+        _ => Archive::nowhere(),
+    };
+    let mut records = 0;
+    while let Some(record) = source.next_record()? {
+        archive.record(&record)?;
+        if to_stdout {
+            emit(Piece::Record(record.line()))?;
+        }
+        records += 1;
+        report.passed(records);
+    }
+    let written = archive.finish()?;
+    if written.sessions == 0 {
+        report.say("empty stream: nothing written");
+        return Ok(());
+    }
+    let place = target.as_ref().map_or_else(|| "stdout".to_owned(), |t| t.display().to_string());
+    if options.json && !to_stdout {
+        let line = serde_json::json!({
+            "agent": JSONL, "path": target, "sessions": written.sessions, "messages": written.messages,
+        });
+        emit(Piece::Line(&line.to_string()))?;
+    }
+    let dry = if options.write.dry_run { "dry run, nothing written: " } else { "" };
+    report.say(&format!("{dry}{place}: {} sessions, {} messages", written.sessions, written.messages));
+    Ok(())
+}
+
+/// Begins and ends a writer for each session that comes.
+struct Sessions<'a, 'w> {
+    agent: &'static dyn Agent,
+    options: &'w Options,
+    world: &'w World,
+    emit: &'a mut dyn FnMut(Piece<'_>) -> Result<()>,
+    report: &'a mut dyn Report,
+    tape: Tape,
+    state: State<'w>,
+    session: String,
+    /// The last failure, reported when the next one comes.
+    failed: Option<Error>,
+    /// The first session written; more are only counted.
+    written: Vec<Written>,
+    count: u64,
+}
+
+enum State<'w> {
+    Between,
+    Writing(Box<dyn Writer + 'w>),
+    /// The session has failed; its records pass by.
+    Skipping,
+}
+
+impl Sink for Sessions<'_, '_> {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
+        let mut tape = std::mem::take(&mut self.tape);
+        let taken = match Record::new(line, &mut tape) {
+            Ok(record) => self.record(&record),
+            Err(e) => Err(e),
+        };
+        self.tape = tape;
+        match taken {
+            Ok(()) => Ok(()),
+            // the machine's trouble ends the work, a session's only that session
+            Err(e @ (Error::Io { .. } | Error::Closed | Error::Aborted(_) | Error::Usage { .. })) => Err(e),
+            Err(e) => {
+                let e = match e {
+                    Error::Shape { what } => Error::input(format!("session {}", self.session), what),
+                    other => other,
+                };
+                if let Some(earlier) = self.failed.replace(e) {
+                    self.report.fail(&earlier);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Sessions<'_, '_> {
+    fn record(&mut self, record: &Record<'_>) -> Result<()> {
+        let kind = record.head().kind;
+        if kind == Kind::Session {
+            self.session = record.decode::<Name>()?.session_id;
+            // in its place before anything can fail, so that a failure skips the whole session
+            self.state = State::Skipping;
+            self.state = State::Writing(self.agent.writer(&self.options.write, self.world)?);
+        }
+        match std::mem::replace(&mut self.state, State::Skipping) {
+            State::Writing(mut writer) => {
+                writer.record(record)?;
+                if kind != Kind::End {
+                    self.state = State::Writing(writer);
+                    return Ok(());
+                }
+                self.state = State::Between;
+                let written = writer.finish()?;
+                self.tell(&written)?;
+                self.count += 1;
+                if self.written.is_empty() {
+                    self.written.push(written);
+                }
+                Ok(())
+            }
+            other => {
+                self.state = if kind == Kind::End { State::Between } else { other };
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&mut self, written: &Written) -> Result<()> {
+        let options = self.options;
+        if options.json {
+            let line = serde_json::to_string(written).map_err(|e| Error::failed(e.to_string()))?;
+            (self.emit)(Piece::Line(&line))?;
+        } else if !options.resume && !written.resume.is_empty() {
+            (self.emit)(Piece::Line(&written.resume))?;
+        }
+        for line in summary(self.agent, written, options.write.dry_run) {
+            self.report.say(&line);
+        }
+        Ok(())
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Name {
+    session_id: String,
+}
+
+/// What people are told of a written session.
+fn summary(agent: &dyn Agent, written: &Written, dry_run: bool) -> Vec<String> {
+    let done = if dry_run { "would write" } else { "wrote" };
+    let mut lines = vec![format!(
+        "{done} {}: {} messages, about {} tokens, for {} in {}",
+        written.path.display(),
+        written.messages,
+        written.tokens,
+        agent.title(),
+        written.directory.display()
+    )];
+    if written.dropped > 0 {
+        lines.push(format!(
+            "left out: {} messages that are not part of the live conversation",
+            written.dropped
+        ));
+    }
+    if !written.losses.is_empty() {
+        lines.push(format!("not carried: {}", written.losses.join("; ")));
+    }
+    lines.extend(written.problems.iter().map(told));
+    let window = agent.window();
+    if written.tokens > window.tokens.saturating_sub(window.reserved) {
+        lines.push(format!(
+            "warning: with {} tokens little or nothing of {}'s window of {} is left: trim first, with relay-trim --for {}",
+            written.tokens,
+            agent.title(),
+            window.tokens,
+            agent.name()
+        ));
+    }
+    lines
+}
+
+fn told(found: &Problem) -> String {
+    let mut line = format!("{}: {}", found.kind, found.count);
+    if let Some(first) = found.first.first() {
+        line.push_str(if found.count > 1 { ", first" } else { "" });
+        if let Some(n) = first.line {
+            line.push_str(&format!(" line {n}"));
+        }
+        if !first.note.is_empty() {
+            line.push_str(&format!(" ({})", first.note));
+        }
+    }
+    if found.kind == problem::RENAMED_ID {
+        line.push_str(", on both sides of the pair");
+    }
+    line
+}
+
+/// Becomes the client, with the terminal as its input; comes back only when that cannot be done.
+fn become_client(written: &Written) -> Error {
+    let terminal = match File::open("/dev/tty") {
+        Ok(terminal) => terminal,
+        Err(e) => return Error::io("/dev/tty")(e),
+    };
+    let cause = Command::new("sh").arg("-c").arg(format!("{} ", written.resume)).stdin(terminal).exec();
+    Error::io("sh")(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Gathered;
+    use std::collections::BTreeMap;
+    use std::path::{Path, PathBuf};
+
+    struct Run {
+        result: Result<()>,
+        lines: Vec<String>,
+        report: Gathered,
+        files: Vec<PathBuf>,
+    }
+
+    fn write(home: &Path, stream: &str, change: impl FnOnce(&mut Options)) -> Run {
+        let variables =
+            [("HOME", home.to_str().unwrap()), ("RELAY_NOW", "2026-11-29T10:00:00Z"), ("TZ", "UTC")];
+        let variables: BTreeMap<_, _> = variables.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        let world = World::new(variables, home.to_owned()).unwrap();
+        let mut options = Options { target: "codex".to_owned(), ..Options::default() };
+        options.write.project = Some(home.to_owned());
+        change(&mut options);
+        let mut lines = Vec::new();
+        let mut report = Gathered::default();
+        let input: Input = Box::new(std::io::Cursor::new(stream.as_bytes().to_vec()));
+        let mut emit = |piece: Piece<'_>| {
+            lines.push(match piece {
+                Piece::Line(text) => text.to_owned(),
+                Piece::Record(line) => String::from_utf8(line.to_vec()).unwrap(),
+            });
+            Ok(())
+        };
+        let result = run(input, "test", &options, &world, &mut emit, &mut report);
+        let mut files = Vec::new();
+        let mut open = vec![home.to_owned()];
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { open.push(path) } else { files.push(path) }
+            }
+        }
+        Run { result, lines, report, files }
+    }
+
+    fn session(id: &str, body: &str, end: &str) -> String {
+        format!(
+            "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"{id}\",\"source_agent\":\"claude\"}}\n{body}{end}\n"
+        )
+    }
+
+    const PROMPT: &str = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"hi\"}\n";
+    const END: &str = "{\"type\":\"end\"}";
+
+    #[test]
+    fn each_session_gives_a_line_and_a_file() {
+        let home = tempfile::tempdir().unwrap();
+        let stream = session("a", PROMPT, END) + &session("b", PROMPT, END);
+        let run = write(home.path(), &stream, |_| {});
+        assert!(run.result.is_ok(), "{:?}", run.result);
+        assert_eq!((run.lines.len(), run.files.len()), (2, 2));
+        for line in &run.lines {
+            let id = line.rsplit(' ').next().unwrap();
+            let file =
+                run.files.iter().find(|f| f.to_str().unwrap().ends_with(&format!("{id}.jsonl"))).unwrap();
+            let place = file.strip_prefix(home.path()).unwrap().to_str().unwrap();
+            assert!(place.starts_with(".codex/sessions/2026/11/29/rollout-2026-11-29T10-00-00-"), "{place}");
+            assert!(line.starts_with("cd -- '/") && line.contains("' && codex resume "), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_writes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let abort = "{\"type\":\"abort\",\"by\":\"relay-read\",\"reason\":\"x\"}";
+        for (stream, says) in [
+            (session("a", PROMPT, ""), "ends inside session a"),
+            (session("a", PROMPT, abort), "relay-read failed: x"),
+            (
+                session("a", PROMPT, "{\"type\":\"end\",\"failed\":\"no history\"}"),
+                "could not be read: no history",
+            ),
+            (session("a", "", END), "nothing to hand over"),
+            (
+                session(
+                    "a",
+                    "{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\",\"dropped\":\"branch\"}\n",
+                    END,
+                ),
+                "nothing to hand over",
+            ),
+            (session("a", "{\"type\":\"message\",\"role\":\"user\"}\n", END), "`content`"),
+        ] {
+            let run = write(home.path(), &stream, |_| {});
+            let e = run.result.unwrap_err();
+            assert!(e.to_string().contains(says) && e.exit_code() == 3, "{e} for {stream}");
+            assert!(run.lines.is_empty() && run.files.is_empty(), "{stream}: {:?}", run.files);
+        }
+        let run = write(home.path(), "", |_| {});
+        assert!(run.result.is_ok() && run.report.said == ["empty stream: nothing written"]);
+    }
+
+    #[test]
+    fn one_bad_session_does_not_cost_the_others() {
+        let home = tempfile::tempdir().unwrap();
+        let stream = session("a", "", END) + &session("b", PROMPT, END) + &session("c", "", END);
+        let run = write(home.path(), &stream, |_| {});
+        assert!(run.result.unwrap_err().to_string().contains("session c: nothing"));
+        assert_eq!(run.report.failed, ["session a: nothing to hand over: it has no live conversation"]);
+        assert_eq!((run.lines.len(), run.files.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_dry_run_says_where_and_writes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let run = write(home.path(), &session("a", PROMPT, END), |o| {
+            o.json = true;
+            o.write.dry_run = true;
+        });
+        let told: serde_json::Value = serde_json::from_str(&run.lines[0]).unwrap();
+        assert!(told["path"].as_str().unwrap().contains("/sessions/2026/11/29/rollout-"));
+        assert_eq!(told["messages"], 1);
+        assert!(run.files.is_empty());
+    }
+
+    #[test]
+    fn an_archive_is_the_stream() {
+        let home = tempfile::tempdir().unwrap();
+        let stream = session("a", PROMPT, END) + &session("b", "", END);
+        let run = write(home.path(), &stream, |o| {
+            o.target = JSONL.to_owned();
+            o.write.output = Some("x.jsonl".into());
+        });
+        assert!(run.result.is_ok());
+        assert_eq!(std::fs::read_to_string(home.path().join("x.jsonl")).unwrap(), stream);
+        let run = write(home.path(), &stream, |o| o.target = JSONL.to_owned());
+        assert_eq!(run.lines.join("\n") + "\n", stream);
+    }
+
+    #[test]
+    fn a_session_over_the_window_is_written_with_a_warning() {
+        let home = tempfile::tempdir().unwrap();
+        let long = PROMPT.replace("hi", &"word ".repeat(300_000));
+        let run = write(home.path(), &session("a", &long, END), |_| {});
+        assert!(run.result.is_ok() && run.files.len() == 1);
+        assert!(run.report.said.iter().any(|l| l.contains("relay-trim --for codex")), "{:?}", run.report);
+    }
+}
