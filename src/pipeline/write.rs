@@ -3,6 +3,8 @@
 
 use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::formats::jsonl::Archive;
+use super::filter::Through;
+use crate::filters::pair::{self, Pair};
 use crate::record::{Problem, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};
@@ -67,6 +69,7 @@ pub fn run(
         emit,
         report,
         tape: Tape::new(),
+        records: 0,
         state: State::Between,
         session: String::new(),
         failed: None,
@@ -94,14 +97,15 @@ pub fn run(
     }
 }
 
-/// Hands every record on; gives how many sessions there were.
+/// Hands every record on, paired; gives how many sessions there were.
 fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
-    let mut records = 0;
+    // a writer may rely on whole pairs, whether or not relay-pair stands in the pipe
+    let mut pair = Pair::new(pair::Options::default());
+    let mut paired = Through::new(&mut pair, sessions);
     while let Some(record) = source.next_record()? {
-        sessions.put(record.line())?;
-        records += 1;
-        sessions.report.passed(records);
+        paired.put(record.line())?;
     }
+    paired.end()?;
     Ok(source.sessions())
 }
 
@@ -155,6 +159,7 @@ struct Sessions<'a, 'w> {
     emit: &'a mut dyn FnMut(Piece<'_>) -> Result<()>,
     report: &'a mut dyn Report,
     tape: Tape,
+    records: u64,
     state: State<'w>,
     session: String,
     /// The last failure, reported when the next one comes.
@@ -173,6 +178,8 @@ enum State<'w> {
 
 impl Sink for Sessions<'_, '_> {
     fn put(&mut self, line: &[u8]) -> Result<()> {
+        self.records += 1;
+        self.report.passed(self.records);
         let mut tape = std::mem::take(&mut self.tape);
         let taken = match Record::new(line, &mut tape) {
             Ok(record) => self.record(&record),
