@@ -1,7 +1,7 @@
 //! Filters as commands, and several filters in one process.
 
-use crate::filters::Filter;
 use super::via::Signed;
+use crate::filters::Filter;
 use crate::record::Via;
 use crate::stream::json::Tape;
 use crate::stream::{Error, Record, Report, Result, Sink, Source};

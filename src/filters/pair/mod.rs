@@ -48,6 +48,22 @@ pub enum Orphans {
     Drop,
 }
 
+impl std::str::FromStr for Orphans {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Orphans> {
+        match word {
+            "text" => Ok(Orphans::Text),
+            "stub" => Ok(Orphans::Stub),
+            "drop" => Ok(Orphans::Drop),
+            _ => Err(Error::Usage {
+                what: format!("orphans cannot become {word:?}"),
+                hint: Some("text, stub or drop".to_owned()),
+            }),
+        }
+    }
+}
+
 /// How to pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
@@ -64,6 +80,24 @@ pub struct Finding {
     pub session_id: String,
     /// Every repair that it needs, by kind.
     pub problems: Vec<Problem>,
+}
+
+impl Finding {
+    /// One line for each place, and one for what was counted beyond the places kept.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for Problem { kind, count, first } in &self.problems {
+            for place in first {
+                let line = place.line.map(|n| format!("line {n}: ")).unwrap_or_default();
+                lines.push(format!("{}: {line}{kind}: {}", self.session_id, place.note));
+            }
+            let more = count.saturating_sub(first.len() as u64);
+            if more > 0 {
+                lines.push(format!("{}: {kind}: {more} more", self.session_id));
+            }
+        }
+        lines
+    }
 }
 
 /// The filter.

@@ -274,7 +274,13 @@ fn a_check_hands_nothing_on_and_tells_what_it_found() {
     assert_eq!(found[0].session_id, "s");
     let kinds: Vec<&str> = found[0].problems.iter().map(|p| p.kind.as_str()).collect();
     assert_eq!(kinds, ["orphan_call", "orphan_result"]);
+    assert_eq!(found[0].lines(), ["s: line 10: orphan_call: Bash 1", "s: line 30: orphan_result: Bash 2"]);
     assert!(pair.take_findings().is_empty());
+
+    let many = session(&"c:1 a ".repeat(23));
+    through(&mut pair, &many);
+    let told = pair.take_findings()[0].lines();
+    assert_eq!((told.len(), told[20].as_str()), (21, "s: orphan_call: 3 more"));
 }
 
 #[test]
