@@ -16,8 +16,6 @@ pub(super) struct Masks {
     pub letter: u64,
     /// ASCII capitals.
     pub upper: u64,
-    /// ASCII a, e, i, o, u of either case.
-    pub vowel: u64,
     /// ASCII digits.
     pub digit: u64,
     /// The space.
@@ -34,8 +32,10 @@ pub(super) struct Masks {
     pub wide: u64,
     /// First byte E2: dashes, quotes, arrows, box drawing, symbols.
     pub sign: u64,
-    /// First bytes of all other characters: emoji, Indic and other scripts.
+    /// First bytes E0, E1, EE: Indic, Thai and other scripts.
     pub other: u64,
+    /// First bytes of four-byte characters: emoji.
+    pub four: u64,
 }
 
 impl Masks {
@@ -43,7 +43,6 @@ impl Masks {
         for mask in [
             &mut self.letter,
             &mut self.upper,
-            &mut self.vowel,
             &mut self.digit,
             &mut self.space,
             &mut self.line,
@@ -53,6 +52,7 @@ impl Masks {
             &mut self.wide,
             &mut self.sign,
             &mut self.other,
+            &mut self.four,
         ] {
             *mask = change(*mask);
         }
@@ -61,21 +61,19 @@ impl Masks {
 
 const LETTER: u16 = 1;
 const UPPER: u16 = 1 << 1;
-const VOWEL: u16 = 1 << 2;
-const DIGIT: u16 = 1 << 3;
-const SPACE: u16 = 1 << 4;
-const LINE: u16 = 1 << 5;
-const HIGH: u16 = 1 << 6;
-const TWO: u16 = 1 << 7;
-const CJK: u16 = 1 << 8;
-const WIDE: u16 = 1 << 9;
-const SIGN: u16 = 1 << 10;
-const OTHER: u16 = 1 << 11;
+const DIGIT: u16 = 1 << 2;
+const SPACE: u16 = 1 << 3;
+const LINE: u16 = 1 << 4;
+const HIGH: u16 = 1 << 5;
+const TWO: u16 = 1 << 6;
+const CJK: u16 = 1 << 7;
+const WIDE: u16 = 1 << 8;
+const SIGN: u16 = 1 << 9;
+const OTHER: u16 = 1 << 10;
+const FOUR: u16 = 1 << 11;
 
 const fn class(byte: u8) -> u16 {
     match byte {
-        b'a' | b'e' | b'i' | b'o' | b'u' => LETTER | VOWEL,
-        b'A' | b'E' | b'I' | b'O' | b'U' => LETTER | UPPER | VOWEL,
         b'a'..=b'z' => LETTER,
         b'A'..=b'Z' => LETTER | UPPER,
         b'0'..=b'9' => DIGIT,
@@ -87,7 +85,8 @@ const fn class(byte: u8) -> u16 {
         0xE2 => HIGH | SIGN,
         0xE3 | 0xEF => HIGH | WIDE,
         0xE4..=0xED => HIGH | CJK,
-        0xE0 | 0xE1 | 0xEE | 0xF0..=0xFF => HIGH | OTHER,
+        0xE0 | 0xE1 | 0xEE => HIGH | OTHER,
+        0xF0..=0xFF => HIGH | FOUR,
     }
 }
 
@@ -109,7 +108,6 @@ pub(super) fn classify(block: &[u8; BLOCK]) -> Masks {
         let bit = |flag: u16| u64::from(class & flag != 0);
         masks.letter = masks.letter << 1 | bit(LETTER);
         masks.upper = masks.upper << 1 | bit(UPPER);
-        masks.vowel = masks.vowel << 1 | bit(VOWEL);
         masks.digit = masks.digit << 1 | bit(DIGIT);
         masks.space = masks.space << 1 | bit(SPACE);
         masks.line = masks.line << 1 | bit(LINE);
@@ -118,13 +116,14 @@ pub(super) fn classify(block: &[u8; BLOCK]) -> Masks {
         masks.cjk = masks.cjk << 1 | bit(CJK);
         masks.wide = masks.wide << 1 | bit(WIDE);
         masks.sign = masks.sign << 1 | bit(SIGN);
+        masks.four = masks.four << 1 | bit(FOUR);
         masks.other = masks.other << 1 | bit(OTHER);
     }
     masks
 }
 
 /// How many features are counted.
-pub(super) const FEATURES: usize = 31;
+pub(super) const FEATURES: usize = 28;
 
 /// Counts of the features of a text, in the order of [`Position::step`].
 pub(super) type Features = [u64; FEATURES];
@@ -138,8 +137,6 @@ struct Position {
     tail2: u64,
     tail4: u64,
     upper: u64,
-    consonant: u64,
-    consonant2: u64,
     digit: u64,
     digit3: u64,
     punct: u64,
@@ -168,7 +165,6 @@ impl Position {
         let line = masks.line & valid;
         let high = masks.high & valid;
         let punct = valid & !(letter | digit | space | line | high);
-        let consonant = letter & !masks.vowel;
 
         let after_letter = later(letter, 1, self.letter);
         let after_upper = later(upper, 1, self.upper);
@@ -185,9 +181,6 @@ impl Position {
         let tail2 = tail & later(tail, 1, self.tail);
         let tail4 = tail2 & later(tail2, 2, self.tail2);
         let tail7 = tail4 & later(tail4, 3, self.tail4);
-        let tail8 = tail4 & later(tail4, 4, self.tail4);
-        let consonant2 = consonant & later(consonant, 1, self.consonant);
-        let consonant4 = consonant2 & later(consonant2, 2, self.consonant2);
         let digit3 = digit & after_digit & later(digit, 2, self.digit);
         let digit4 = digit & later(digit3, 1, self.digit3);
         let digit6 = digit3 & later(digit3, 3, self.digit3);
@@ -205,38 +198,35 @@ impl Position {
             }
         };
         add(0, start);
-        add(1, letter);
-        add(2, hump);
-        add(3, upper & after_upper);
-        add(4, tail4);
-        add(5, tail7);
-        add(6, start & !after_space);
-        add(7, start & after_punct & !after_punct2);
-        add(8, start & after_digit);
-        add(9, single);
-        add(10, consonant4);
-        add(11, digit & !after_digit);
-        add(12, digit4);
-        add(13, digit6);
-        add(14, digit & after_letter);
-        add(15, digit & after_space);
-        add(16, punct);
-        add(17, punct & !after_punct);
-        add(18, punct4);
-        add(19, punct & after_space);
-        add(20, line_start);
-        add(21, line_start & after_punct);
-        add(22, spaces);
+        add(1, hump);
+        add(2, upper & after_upper);
+        add(3, tail4);
+        add(4, tail7);
+        add(5, start & !after_space);
+        add(6, start & after_punct & !after_punct2);
+        add(7, start & after_digit);
+        add(8, single);
+        add(9, digit & !after_digit);
+        add(10, digit4);
+        add(11, digit6);
+        add(12, digit & after_letter);
+        add(13, digit & after_space);
+        add(14, punct);
+        add(15, punct & !after_punct);
+        add(16, punct4);
+        add(17, punct & after_space);
+        add(18, line_start);
+        add(19, line_start & after_punct);
+        add(20, spaces);
         if high != 0 {
-            add(23, high & !after_high);
-            add(24, masks.cjk & valid);
-            add(25, masks.wide & valid);
-            add(26, masks.two & valid);
-            add(27, masks.sign & valid);
-            add(28, masks.other & valid);
+            add(21, high & !after_high);
+            add(22, masks.cjk & valid);
+            add(23, masks.wide & valid);
+            add(24, masks.two & valid);
+            add(25, masks.sign & valid);
+            add(26, masks.other & valid);
+            add(27, masks.four & valid);
         }
-        add(29, tail8);
-        add(30, digit);
 
         let keep = |mask: u64| mask << (64 - length);
         let join = |mask: u64, before: u64| if length == 64 { mask } else { keep(mask) | before >> length };
@@ -246,8 +236,6 @@ impl Position {
         self.tail2 = join(tail2, self.tail2);
         self.tail4 = join(tail4, self.tail4);
         self.upper = keep(upper);
-        self.consonant = keep(consonant);
-        self.consonant2 = join(consonant2, self.consonant2);
         self.digit = join(digit, self.digit);
         self.digit3 = join(digit3, self.digit3);
         self.punct = keep(punct);
