@@ -1,12 +1,13 @@
 //! The classifier for x86-64 processors with AVX2. Results are those of the portable one.
 #![allow(unsafe_code)]
 
+use std::arch::asm;
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
     _mm256_set1_epi8, _mm256_sub_epi8, _pext_u64,
 };
 
-use super::classes::{self, BLOCK, Classifier, Features, Masks};
+use super::classes::{self, BLOCK, Classifier, Escapes, Features, Masks};
 
 /// Proof that this processor has the instructions used here: [`detect`] alone makes one.
 #[derive(Clone, Copy)]
@@ -49,93 +50,151 @@ fn escaped(classifier: Avx2, body: &[u8]) -> Features {
 impl Classifier for Avx2 {
     #[inline(always)]
     fn classify(self, block: &[u8; BLOCK]) -> Masks {
-        // SAFETY: an `Avx2` exists only where `detect` has found every feature that `masks` enables.
+        // SAFETY: an `Avx2` exists only where `detect` has found AVX2.
         unsafe { masks(block) }
     }
 
     #[inline(always)]
     fn backslashes(self, block: &[u8; BLOCK]) -> u64 {
-        // SAFETY: an `Avx2` exists only where `detect` has found every feature that `backslashes` enables.
-        unsafe { backslashes(block) }
+        // SAFETY: an `Avx2` exists only where `detect` has found AVX2.
+        unsafe { equal(load(block), b'\\') }
+    }
+
+    #[inline(always)]
+    fn escapes(self, block: &[u8; BLOCK]) -> Escapes {
+        // SAFETY: an `Avx2` exists only where `detect` has found AVX2.
+        unsafe {
+            let bytes = load(block);
+            Escapes {
+                backslash: equal(bytes, b'\\'),
+                line: any_of(bytes, *b"ntrf"),
+                sign: any_of(bytes, *b"b\"/\\"),
+                unicode: equal(bytes, b'u'),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ones(self, mask: u64) -> u64 {
+        let count;
+        // The plain `count_ones` of many masks is turned into a vector routine for lack of a vector instruction, and the masks are
+        // carried into vectors and back for it: three times slower (rustc 1.95).
+        // SAFETY: an `Avx2` exists only where `detect` has found POPCNT, which reads one register and writes another and the flags.
+        unsafe { asm!("popcnt {}, {}", lateout(reg) count, in(reg) mask, options(pure, nomem, nostack)) };
+        count
     }
 
     #[inline(always)]
     fn compress(self, mask: u64, keep: u64) -> u64 {
         // SAFETY: an `Avx2` exists only where `detect` has found BMI2.
-        unsafe { extract(mask, keep) }
+        unsafe { _pext_u64(mask, keep) }
     }
 }
+
+// The functions below are inlined into `plain` and `escaped`, the only ones compiled for AVX2: a function that enables the features
+// itself is inlined only if the compiler finds it small enough, and a call for each block costs more than the block.
 
 /// The two halves of a block.
 type Halves = [__m256i; 2];
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn load(block: &[u8; BLOCK]) -> Halves {
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn load(block: &[u8; BLOCK]) -> Halves {
     let start = block.as_ptr();
     // SAFETY: the block is 64 bytes long, so that both reads of 32 bytes lie inside it; unaligned reads are what `loadu` is for.
     unsafe { [_mm256_loadu_si256(start.cast()), _mm256_loadu_si256(start.add(32).cast())] }
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn bits([low, high]: Halves) -> u64 {
-    u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn bits(halves: Halves) -> u64 {
+    // SAFETY: the caller sees to it that there is AVX2.
+    let [low, high] = unsafe { [_mm256_movemask_epi8(halves[0]), _mm256_movemask_epi8(halves[1])] };
+    let mut bits = u64::from(low as u32) | u64::from(high as u32) << 32;
+    // Without this the compiler (rustc 1.95) sees vectors of single bits in the arithmetic on masks and takes them apart bit by bit.
+    // SAFETY: no instruction is emitted; the register keeps its value.
+    unsafe { asm!("/* {0} */", inout(reg) bits, options(pure, nomem, nostack, preserves_flags)) };
+    bits
 }
 
 /// Where the bytes equal `byte`.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn equal(halves: Halves, byte: u8) -> u64 {
-    let wanted = _mm256_set1_epi8(byte as i8);
-    bits(halves.map(|half| _mm256_cmpeq_epi8(half, wanted)))
+///
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn equal(halves: Halves, byte: u8) -> u64 {
+    // SAFETY: the caller sees to it that there is AVX2.
+    unsafe {
+        let wanted = _mm256_set1_epi8(byte as i8);
+        bits([_mm256_cmpeq_epi8(halves[0], wanted), _mm256_cmpeq_epi8(halves[1], wanted)])
+    }
+}
+
+/// Where the bytes equal one of `wanted`.
+///
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn any_of(halves: Halves, wanted: [u8; 4]) -> u64 {
+    // SAFETY: the caller sees to it that there is AVX2.
+    unsafe {
+        let mut found = [_mm256_set1_epi8(0); 2];
+        for byte in wanted {
+            let byte = _mm256_set1_epi8(byte as i8);
+            found[0] = _mm256_or_si256(found[0], _mm256_cmpeq_epi8(halves[0], byte));
+            found[1] = _mm256_or_si256(found[1], _mm256_cmpeq_epi8(halves[1], byte));
+        }
+        bits(found)
+    }
 }
 
 /// Where the bytes lie in `first..=last`, as unsigned numbers.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn within(halves: Halves, first: u8, last: u8) -> u64 {
-    let start = _mm256_set1_epi8(first as i8);
-    let span = _mm256_set1_epi8((last - first) as i8);
-    bits(halves.map(|half| {
-        let distance = _mm256_sub_epi8(half, start);
-        _mm256_cmpeq_epi8(_mm256_min_epu8(distance, span), distance)
-    }))
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn masks(block: &[u8; BLOCK]) -> Masks {
-    let bytes = load(block);
-    let lower = bytes.map(|half| _mm256_or_si256(half, _mm256_set1_epi8(0x20)));
-    let mut masks = Masks {
-        letter: within(lower, b'a', b'z'),
-        upper: within(bytes, b'A', b'Z'),
-        digit: within(bytes, b'0', b'9'),
-        space: equal(bytes, b' '),
-        line: within(bytes, 0x09, 0x0D),
-        high: bits(bytes),
-        ..Masks::default()
-    };
-    if masks.high != 0 {
-        masks.two = within(bytes, 0xC0, 0xDF);
-        masks.sign = equal(bytes, 0xE2);
-        masks.wide = equal(bytes, 0xE3) | equal(bytes, 0xEF);
-        masks.cjk = within(bytes, 0xE4, 0xED);
-        masks.other = within(bytes, 0xE0, 0xE1) | equal(bytes, 0xEE);
-        masks.four = within(bytes, 0xF0, 0xFF);
+///
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn within(halves: Halves, first: u8, last: u8) -> u64 {
+    // SAFETY: the caller sees to it that there is AVX2.
+    unsafe {
+        let start = _mm256_set1_epi8(first as i8);
+        let span = _mm256_set1_epi8((last - first) as i8);
+        let low = _mm256_sub_epi8(halves[0], start);
+        let high = _mm256_sub_epi8(halves[1], start);
+        bits([
+            _mm256_cmpeq_epi8(_mm256_min_epu8(low, span), low),
+            _mm256_cmpeq_epi8(_mm256_min_epu8(high, span), high),
+        ])
     }
-    masks
 }
 
-#[inline]
-#[target_feature(enable = "avx2")]
-fn backslashes(block: &[u8; BLOCK]) -> u64 {
-    equal(load(block), b'\\')
-}
-
-#[inline]
-#[target_feature(enable = "bmi2")]
-fn extract(mask: u64, keep: u64) -> u64 {
-    _pext_u64(mask, keep)
+/// # Safety
+/// Needs AVX2.
+#[inline(always)]
+unsafe fn masks(block: &[u8; BLOCK]) -> Masks {
+    // SAFETY: the caller sees to it that there is AVX2.
+    unsafe {
+        let bytes = load(block);
+        let bit = _mm256_set1_epi8(0x20);
+        let lower = [_mm256_or_si256(bytes[0], bit), _mm256_or_si256(bytes[1], bit)];
+        let mut masks = Masks {
+            letter: within(lower, b'a', b'z'),
+            upper: within(bytes, b'A', b'Z'),
+            digit: within(bytes, b'0', b'9'),
+            space: equal(bytes, b' '),
+            line: within(bytes, 0x09, 0x0D),
+            high: bits(bytes),
+            ..Masks::default()
+        };
+        if masks.high != 0 {
+            masks.two = within(bytes, 0xC0, 0xDF);
+            masks.sign = equal(bytes, 0xE2);
+            masks.wide = equal(bytes, 0xE3) | equal(bytes, 0xEF);
+            masks.cjk = within(bytes, 0xE4, 0xED);
+            masks.other = within(bytes, 0xE0, 0xE1) | equal(bytes, 0xEE);
+            masks.four = within(bytes, 0xF0, 0xFF);
+        }
+        masks
+    }
 }

@@ -39,24 +39,37 @@ pub(super) struct Masks {
 }
 
 impl Masks {
+    /// Changes every mask that can have a bit set. Without a `high` bit, those of other scripts have none.
+    #[inline(always)]
     fn each(&mut self, change: impl Fn(u64) -> u64) {
-        for mask in [
-            &mut self.letter,
-            &mut self.upper,
-            &mut self.digit,
-            &mut self.space,
-            &mut self.line,
-            &mut self.high,
-            &mut self.two,
-            &mut self.cjk,
-            &mut self.wide,
-            &mut self.sign,
-            &mut self.other,
-            &mut self.four,
-        ] {
-            *mask = change(*mask);
+        self.letter = change(self.letter);
+        self.upper = change(self.upper);
+        self.digit = change(self.digit);
+        self.space = change(self.space);
+        self.line = change(self.line);
+        if self.high != 0 {
+            self.high = change(self.high);
+            self.two = change(self.two);
+            self.cjk = change(self.cjk);
+            self.wide = change(self.wide);
+            self.sign = change(self.sign);
+            self.other = change(self.other);
+            self.four = change(self.four);
         }
     }
+}
+
+/// Where the bytes stand that matter to an escape.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub(super) struct Escapes {
+    /// Backslashes.
+    pub backslash: u64,
+    /// The letters n, t, r, f: after a backslash, a character of the class `line`.
+    pub line: u64,
+    /// The letter b, quotes, slashes and backslashes: after a backslash, punctuation or a control character.
+    pub sign: u64,
+    /// The letter u.
+    pub unicode: u64,
 }
 
 const LETTER: u16 = 1;
@@ -156,7 +169,7 @@ fn later(mask: u64, by: u32, before: u64) -> u64 {
 impl Position {
     /// Counts one block of `length` characters, 1 to 64.
     #[inline(always)]
-    fn step(&mut self, masks: &Masks, length: u32, features: &mut Features) {
+    fn step(&mut self, classifier: impl Classifier, masks: &Masks, length: u32, features: &mut Features) {
         let valid = u64::MAX >> (64 - length);
         let letter = masks.letter & valid;
         let upper = masks.upper & valid;
@@ -194,7 +207,7 @@ impl Position {
 
         let mut add = |feature: usize, mask: u64| {
             if let Some(count) = features.get_mut(feature) {
-                *count += u64::from(mask.count_ones());
+                *count += classifier.ones(mask);
             }
         };
         add(0, start);
@@ -253,6 +266,10 @@ pub(super) trait Classifier: Copy {
     fn classify(self, block: &[u8; BLOCK]) -> Masks;
     /// Where the backslashes are.
     fn backslashes(self, block: &[u8; BLOCK]) -> u64;
+    /// Where all the bytes of escapes are.
+    fn escapes(self, block: &[u8; BLOCK]) -> Escapes;
+    /// How many bits of `mask` are set.
+    fn ones(self, mask: u64) -> u64;
     /// `mask` without the places that are not in `keep`, the rest moved together.
     fn compress(self, mask: u64, keep: u64) -> u64;
 }
@@ -268,6 +285,21 @@ impl Classifier for Portable {
 
     fn backslashes(self, block: &[u8; BLOCK]) -> u64 {
         block.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(byte == b'\\'))
+    }
+
+    fn escapes(self, block: &[u8; BLOCK]) -> Escapes {
+        let mut escapes = Escapes { backslash: self.backslashes(block), ..Escapes::default() };
+        for &byte in block.iter().rev() {
+            let bit = |wanted: &[u8]| u64::from(wanted.contains(&byte));
+            escapes.line = escapes.line << 1 | bit(b"ntrf");
+            escapes.sign = escapes.sign << 1 | bit(b"b\"/\\");
+            escapes.unicode = escapes.unicode << 1 | bit(b"u");
+        }
+        escapes
+    }
+
+    fn ones(self, mask: u64) -> u64 {
+        u64::from(mask.count_ones())
     }
 
     fn compress(self, mut mask: u64, keep: u64) -> u64 {
@@ -289,24 +321,25 @@ pub(super) fn plain(classifier: impl Classifier, text: &[u8]) -> Features {
     let mut position = Position::default();
     let (blocks, rest) = text.as_chunks::<BLOCK>();
     for block in blocks {
-        position.step(&classifier.classify(block), 64, &mut features);
+        position.step(classifier, &classifier.classify(block), 64, &mut features);
     }
     if !rest.is_empty() {
-        let (block, length) = padded(rest);
-        position.step(&classifier.classify(&block), length, &mut features);
+        let mut block = [0; BLOCK];
+        let length = pad(rest, &mut block);
+        position.step(classifier, &classifier.classify(&block), length, &mut features);
     }
     features
 }
 
-/// The first bytes of `rest`, up to a block, and how many they are.
-#[inline(always)]
-fn padded(rest: &[u8]) -> ([u8; BLOCK], u32) {
-    let mut block = [0; BLOCK];
+/// Puts the first bytes of `rest`, up to a block, into `block`, and gives how many they are.
+// Not inlined, here and in `numbers`: the block would be taken apart into 64 variables, which costs more than the call.
+#[inline(never)]
+fn pad(rest: &[u8], block: &mut [u8; BLOCK]) -> u32 {
     let length = rest.len().min(BLOCK);
     if let (Some(to), Some(from)) = (block.get_mut(..length), rest.get(..length)) {
         to.copy_from_slice(from);
     }
-    (block, length as u32)
+    length as u32
 }
 
 /// Counts the features of the text that the body of a JSON string stands for.
@@ -315,117 +348,88 @@ pub(super) fn escaped(classifier: impl Classifier, body: &[u8]) -> Features {
     let mut features = [0; FEATURES];
     let mut position = Position::default();
     let mut rest = body;
+    let mut numbered = false;
+    let mut made = [0; BLOCK];
     while !rest.is_empty() {
-        let short;
-        let (block, length) = match rest.first_chunk::<BLOCK>() {
-            Some(block) => (block, 64),
-            None => {
-                let (block, length) = padded(rest);
-                short = block;
-                (&short, length)
-            }
+        let (block, length) = if numbered {
+            let length = numbers(&mut rest, &mut made);
+            (&made, length)
+        } else if let Some(block) = rest.first_chunk::<BLOCK>() {
+            (block, 64)
+        } else {
+            let length = pad(rest, &mut made);
+            (&made, length)
         };
-        let backslashes = classifier.backslashes(block);
-        if backslashes == 0 {
-            position.step(&classifier.classify(block), length, &mut features);
-            rest = rest.get(length as usize..).unwrap_or_default();
-            continue;
-        }
         let mut masks = classifier.classify(block);
-        let resolved = resolve(&mut masks, backslashes, rest, length);
-        if resolved.removed != 0 {
-            let keep = !resolved.removed;
-            masks.each(|mask| classifier.compress(mask, keep));
+        let mut kept = length;
+        if numbered {
+            numbered = false;
+        } else {
+            let mut taken = length;
+            if classifier.backslashes(block) != 0 {
+                let found = classifier.escapes(block);
+                let starters = escape_starters(found.backslash & u64::MAX >> (64 - length));
+                if let Some(at) = first_number(starters & found.unicode >> 1, rest) {
+                    // The block ends before an escape by number; the next one is made of what such escapes stand for.
+                    taken = at;
+                    numbered = true;
+                } else if starters >> (length - 1) != 0 && rest.len() > length as usize {
+                    // The escape stands astride two blocks: this one ends before it.
+                    taken = length - 1;
+                }
+                let removed = starters
+                    & (found.line | found.sign) >> 1
+                    & (u64::MAX.checked_shr(64 - taken).unwrap_or_default() >> 1);
+                let second = removed << 1;
+                masks.line |= second & found.line;
+                masks.letter &= !second;
+                masks.each(|mask| classifier.compress(mask, !removed));
+                kept = taken - removed.count_ones();
+            }
+            rest = rest.get(taken as usize..).unwrap_or_default();
         }
-        let kept = resolved.taken - resolved.removed.count_ones();
         if kept != 0 {
-            position.step(&masks, kept, &mut features);
-        }
-        rest = rest.get(resolved.taken as usize..).unwrap_or_default();
-        if resolved.unicode {
-            rest = unicode_run(classifier, rest, &mut position, &mut features);
+            position.step(classifier, &masks, kept, &mut features);
         }
     }
     features
 }
 
-/// What became of the backslashes of one block.
-struct Resolved {
-    /// Bytes of the block that are dealt with.
-    taken: u32,
-    /// Backslashes that are not characters of their own.
-    removed: u64,
-    /// Whether a `\u` escape follows what was taken.
-    unicode: bool,
-}
-
-/// Gives the byte after each backslash the class of the character it stands for. The block ends early where a `\u` escape begins,
-/// or where its last byte is a backslash with more to follow.
+/// Where the first escape by number begins, of those that look like one.
 #[inline(always)]
-fn resolve(masks: &mut Masks, mut backslashes: u64, rest: &[u8], length: u32) -> Resolved {
-    let mut removed = 0;
-    let mut newlines = 0;
-    let mut controls = 0;
-    let mut taken = length;
-    let mut unicode = false;
-    while backslashes != 0 {
-        let at = backslashes.trailing_zeros();
-        if at >= length {
-            break;
+fn first_number(mut starters: u64, rest: &[u8]) -> Option<u32> {
+    while starters != 0 {
+        let at = starters.trailing_zeros();
+        if rest.get(at as usize..).and_then(escape::unicode).is_some() {
+            return Some(at);
         }
-        let next = rest.get(at as usize + 1).copied();
-        if at + 1 == length && next.is_some() {
-            // The escape stands astride two blocks: this one ends before it.
-            taken = at;
-            break;
-        }
-        let here = 1_u64 << at;
-        match next {
-            Some(b'n' | b't' | b'r' | b'f') => {
-                newlines |= here << 1;
-                removed |= here;
-            }
-            Some(b'b') => {
-                controls |= here << 1;
-                removed |= here;
-            }
-            Some(b'"' | b'\\' | b'/') => {
-                removed |= here;
-                backslashes &= !(here << 1);
-            }
-            Some(b'u') if rest.get(at as usize..).and_then(escape::unicode).is_some() => {
-                taken = at;
-                unicode = true;
-                break;
-            }
-            _ => {}
-        }
-        backslashes &= !here;
+        starters &= starters - 1;
     }
-    masks.line |= newlines;
-    masks.letter &= !(newlines | controls);
-    Resolved { taken, removed, unicode }
+    None
 }
 
-/// Counts a run of `\u` escapes, at most as many as fill a block, and gives what follows.
-#[cold]
-fn unicode_run<'body>(
-    classifier: impl Classifier,
-    mut rest: &'body [u8],
-    position: &mut Position,
-    features: &mut Features,
-) -> &'body [u8] {
-    let mut text = [0; BLOCK];
+/// Which of the backslashes of a block begin an escape: the first of a run, the third, and so on. The block begins outside an escape.
+#[inline(always)]
+fn escape_starters(backslash: u64) -> u64 {
+    const EVEN: u64 = 0x5555_5555_5555_5555;
+    let first = backslash & !(backslash << 1);
+    // Adding the first bit of a run carries to the end of the run: runs from an even place and from an odd one in turn.
+    let from_even = backslash & !backslash.wrapping_add(first & EVEN);
+    let from_odd = backslash & !from_even;
+    from_even & EVEN | from_odd & !EVEN
+}
+
+/// Takes a run of escapes by number from the start of `rest`, at most as many as fill a block, and puts the text they stand for into
+/// `text`. Gives the length of the text.
+#[inline(never)]
+fn numbers(rest: &mut &[u8], text: &mut [u8; BLOCK]) -> u32 {
     let mut filled = 0;
     while let Some((character, length)) = escape::unicode(rest) {
         let Some(room) = text.get_mut(filled..).filter(|room| room.len() >= character.len_utf8()) else {
             break;
         };
         filled += character.encode_utf8(room).len();
-        rest = rest.get(length..).unwrap_or_default();
+        *rest = rest.get(length..).unwrap_or_default();
     }
-    if filled != 0 {
-        position.step(&classifier.classify(&text), filled as u32, features);
-    }
-    rest
+    filled as u32
 }
