@@ -3,8 +3,9 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256,
-    _mm256_set1_epi8, _mm256_sub_epi8, _pext_u64,
+    __m256i, _mm_setr_epi8, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
+    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_shuffle_epi8,
+    _mm256_sub_epi8, _pext_u64,
 };
 
 use super::classes::{self, BLOCK, Classifier, Escapes, Features, Masks};
@@ -65,12 +66,7 @@ impl Classifier for Avx2 {
         // SAFETY: an `Avx2` exists only where `detect` has found AVX2.
         unsafe {
             let bytes = load(block);
-            Escapes {
-                backslash: equal(bytes, b'\\'),
-                line: any_of(bytes, *b"ntrf"),
-                sign: any_of(bytes, *b"b\"/\\"),
-                unicode: equal(bytes, b'u'),
-            }
+            Escapes { line: line_letters(bytes), unicode: equal(bytes, b'u') }
         }
     }
 
@@ -132,21 +128,28 @@ unsafe fn equal(halves: Halves, byte: u8) -> u64 {
     }
 }
 
-/// Where the bytes equal one of `wanted`.
+/// Where the bytes are one of n, t, r, f.
 ///
 /// # Safety
 /// Needs AVX2.
 #[inline(always)]
-unsafe fn any_of(halves: Halves, wanted: [u8; 4]) -> u64 {
+unsafe fn line_letters(halves: Halves) -> u64 {
+    // The low four bits of these letters differ, so each byte has one letter to be compared with. A byte below 80 is never FF, and one
+    // from 80 on is looked up as 0.
+    const NO: i8 = -1;
+    const F: i8 = b'f' as i8;
+    const N: i8 = b'n' as i8;
+    const R: i8 = b'r' as i8;
+    const T: i8 = b't' as i8;
     // SAFETY: the caller sees to it that there is AVX2.
     unsafe {
-        let mut found = [_mm256_set1_epi8(0); 2];
-        for byte in wanted {
-            let byte = _mm256_set1_epi8(byte as i8);
-            found[0] = _mm256_or_si256(found[0], _mm256_cmpeq_epi8(halves[0], byte));
-            found[1] = _mm256_or_si256(found[1], _mm256_cmpeq_epi8(halves[1], byte));
-        }
-        bits(found)
+        let letters = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+            NO, NO, R, NO, T, NO, F, NO, NO, NO, NO, NO, NO, NO, N, NO,
+        ));
+        bits([
+            _mm256_cmpeq_epi8(_mm256_shuffle_epi8(letters, halves[0]), halves[0]),
+            _mm256_cmpeq_epi8(_mm256_shuffle_epi8(letters, halves[1]), halves[1]),
+        ])
     }
 }
 

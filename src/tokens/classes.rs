@@ -59,16 +59,12 @@ impl Masks {
     }
 }
 
-/// Where the bytes stand that matter to an escape.
+/// Where the letters stand that give an escape its meaning. After a backslash, any other character stands for itself.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(super) struct Escapes {
-    /// Backslashes.
-    pub backslash: u64,
-    /// The letters n, t, r, f: after a backslash, a character of the class `line`.
+    /// n, t, r, f: a character of the class `line`.
     pub line: u64,
-    /// The letter b, quotes, slashes and backslashes: after a backslash, punctuation or a control character.
-    pub sign: u64,
-    /// The letter u.
+    /// u: a character by its number.
     pub unicode: u64,
 }
 
@@ -242,7 +238,8 @@ impl Position {
         }
 
         let keep = |mask: u64| mask << (64 - length);
-        let join = |mask: u64, before: u64| if length == 64 { mask } else { keep(mask) | before >> length };
+        // In two steps, because all 64 may go.
+        let join = |mask: u64, before: u64| keep(mask) | before >> 1 >> (length - 1);
         self.letter = keep(letter);
         self.humps = keep(humps);
         self.tail = keep(tail);
@@ -266,7 +263,7 @@ pub(super) trait Classifier: Copy {
     fn classify(self, block: &[u8; BLOCK]) -> Masks;
     /// Where the backslashes are.
     fn backslashes(self, block: &[u8; BLOCK]) -> u64;
-    /// Where all the bytes of escapes are.
+    /// Where the letters of escapes are.
     fn escapes(self, block: &[u8; BLOCK]) -> Escapes;
     /// How many bits of `mask` are set.
     fn ones(self, mask: u64) -> u64;
@@ -288,12 +285,10 @@ impl Classifier for Portable {
     }
 
     fn escapes(self, block: &[u8; BLOCK]) -> Escapes {
-        let mut escapes = Escapes { backslash: self.backslashes(block), ..Escapes::default() };
+        let mut escapes = Escapes::default();
         for &byte in block.iter().rev() {
-            let bit = |wanted: &[u8]| u64::from(wanted.contains(&byte));
-            escapes.line = escapes.line << 1 | bit(b"ntrf");
-            escapes.sign = escapes.sign << 1 | bit(b"b\"/\\");
-            escapes.unicode = escapes.unicode << 1 | bit(b"u");
+            escapes.line = escapes.line << 1 | u64::from(b"ntrf".contains(&byte));
+            escapes.unicode = escapes.unicode << 1 | u64::from(byte == b'u');
         }
         escapes
     }
@@ -350,6 +345,8 @@ pub(super) fn escaped(classifier: impl Classifier, body: &[u8]) -> Features {
     let mut rest = body;
     let mut numbered = false;
     let mut made = [0; BLOCK];
+    // The first byte of the block ends an escape that the block before has begun.
+    let mut inside = 0;
     while !rest.is_empty() {
         let (block, length) = if numbered {
             let length = numbers(&mut rest, &mut made);
@@ -366,21 +363,23 @@ pub(super) fn escaped(classifier: impl Classifier, body: &[u8]) -> Features {
             numbered = false;
         } else {
             let mut taken = length;
-            if classifier.backslashes(block) != 0 {
+            let backslash = classifier.backslashes(block) & u64::MAX >> (64 - length) & !inside;
+            if backslash | inside != 0 {
                 let found = classifier.escapes(block);
-                let starters = escape_starters(found.backslash & u64::MAX >> (64 - length));
-                if let Some(at) = first_number(starters & found.unicode >> 1, rest) {
+                // Of an escape that stands astride two blocks, the second byte is looked at here and counted with the next block.
+                let next = rest.get(length as usize);
+                let last = length - 1;
+                let starters = escape_starters(backslash) & !(u64::from(next.is_none()) << last);
+                let numbers = found.unicode >> 1 | u64::from(next == Some(&b'u')) << last;
+                let mut removed = starters;
+                if let Some(at) = first_number(starters & numbers, rest) {
                     // The block ends before an escape by number; the next one is made of what such escapes stand for.
                     taken = at;
                     numbered = true;
-                } else if starters >> (length - 1) != 0 && rest.len() > length as usize {
-                    // The escape stands astride two blocks: this one ends before it.
-                    taken = length - 1;
+                    removed &= !(u64::MAX << at);
                 }
-                let removed = starters
-                    & (found.line | found.sign) >> 1
-                    & (u64::MAX.checked_shr(64 - taken).unwrap_or_default() >> 1);
-                let second = removed << 1;
+                let second = removed << 1 | inside;
+                inside = removed >> 63;
                 masks.line |= second & found.line;
                 masks.letter &= !second;
                 masks.each(|mask| classifier.compress(mask, !removed));

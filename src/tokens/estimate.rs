@@ -66,7 +66,7 @@ pub fn estimate(text: &str) -> u64 {
 
 /// Estimated o200k tokens of the text that `body` stands for, the body of a JSON string.
 ///
-/// Equal to [`estimate`] of the decoded text. An invalid escape counts as the characters it is written with.
+/// Equal to [`estimate`] of the decoded text. An invalid escape counts as one character of punctuation.
 pub fn estimate_escaped(body: &[u8]) -> u64 {
     weigh(&escaped(body), body.len())
 }

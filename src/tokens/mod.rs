@@ -42,8 +42,7 @@ pub trait Counter {
 
     /// Tokens of the text that `body` stands for, where `body` is what stands between the quotes of a JSON string, escapes and all.
     ///
-    /// Never panics: an invalid escape counts as the characters it is written with, and a byte that is no UTF-8 counts as some
-    /// character.
+    /// Never panics: an invalid escape counts as the characters it is written with, or as one; a byte that is no UTF-8 as some character.
     fn count_escaped(&self, body: &[u8]) -> u64;
 }
 
