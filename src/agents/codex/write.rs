@@ -64,7 +64,7 @@ pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<
 
 /// Size of a text in tokens, from the escaped body of its JSON string.
 fn size(body: &[u8]) -> u64 {
-    (body.len() as u64).div_ceil(4)
+    crate::tokens::estimate_escaped(body)
 }
 
 struct Rollout<'w> {
@@ -548,11 +548,11 @@ impl Rollout<'_> {
     }
 
     fn call(&mut self, head: &Head<'_>, value: Value<'_>) -> Result<()> {
-        let (Some(id), Some(name), Some(input)) = (head.tool_call_id, head.tool_name, value.get("input"))
-        else {
-            return Err(Error::shape("a tool_call message needs `tool_call_id`, `tool_name` and `input`"));
+        let (Some(id), Some(input)) = (head.tool_call_id, value.get("input")) else {
+            return Err(Error::shape("a tool_call message needs `tool_call_id` and `input`"));
         };
-        let (id, name) = (id.decode(), name.decode());
+        // some sources have calls without a name; the API takes none without
+        let (id, name) = (id.decode(), head.tool_name.map_or("unknown".into(), |n| n.decode()));
         let metadata = value.get("metadata");
         self.messages += 1;
         self.conversation = true;
