@@ -288,10 +288,13 @@ fn finish(out: Stdout, mut report: Report, stream: bool, result: anyhow::Result<
 
 /// The command with what all have. Its own first line stays: groups of arguments bring one of their own.
 fn with_common(command: clap::Command) -> clap::Command {
-    let about = command.get_about().cloned();
-    let command = Common::augment_args(command).long_about(None::<&str>);
-    match about {
-        Some(about) => command.about(about),
+    let (about, long) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let mut command = Common::augment_args(command).long_about(None::<&str>);
+    if let Some(about) = about {
+        command = command.about(about);
+    }
+    match long {
+        Some(long) => command.long_about(long),
         None => command,
     }
 }
@@ -394,6 +397,8 @@ mod tests {
     use clap::CommandFactory;
 
     /// Try things
+    ///
+    /// At length.
     #[derive(Debug, Parser)]
     #[command(name = "relay-try", version)]
     struct Arguments {
@@ -456,6 +461,7 @@ mod tests {
         assert_eq!(shown("--version").trim(), format!("relay-try {}", env!("CARGO_PKG_VERSION")));
         for word in ["--help", "-h"] {
             assert!(shown(word).starts_with("Try things\n"), "{}", shown(word));
+            assert_eq!(shown(word).contains("At length.\n"), word == "--help");
         }
     }
 }
