@@ -1,7 +1,8 @@
 //! relay-write: sessions of a stream become new sessions of an agent.
 
 use clap::Parser;
-use relay::agents::{AGENTS, WriteOptions};
+use clap::builder::PossibleValuesParser;
+use relay::agents::{self, WriteOptions};
 use relay::cli::{Exit, Stage, Writing};
 use relay::pipeline::write::{JSONL, Options, Piece, run};
 use relay::stream::Sink;
@@ -14,23 +15,15 @@ use std::process::ExitCode;
 #[command(name = "relay-write", version)]
 struct Arguments {
     /// The agent that goes on, or `jsonl` for the stream itself
-    #[arg(value_parser = targets())]
+    #[arg(value_parser = PossibleValuesParser::new(agents::names().into_iter().chain([JSONL])))]
     target: String,
     #[command(flatten)]
     writing: Writing,
 }
 
-fn names() -> Vec<&'static str> {
-    AGENTS.iter().map(|agent| agent.name()).collect()
-}
-
-fn targets() -> clap::builder::PossibleValuesParser {
-    names().into_iter().chain([JSONL]).into()
-}
-
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-write codex";
-    relay::cli::command(example, &names(), |given: Arguments, stage: &mut Stage| {
+    relay::cli::command(example, &agents::names(), |given: Arguments, stage: &mut Stage| {
         let Arguments { target, writing: w } = given;
         let write = WriteOptions {
             root: w.root,

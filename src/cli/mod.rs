@@ -215,8 +215,7 @@ fn run<A: Parser>(
     stream: bool,
     work: impl FnOnce(A, &mut Stage) -> anyhow::Result<Exit>,
 ) -> ExitCode {
-    let command =
-        Common::augment_args(A::command()).after_help(format!("Example:\n  {example}\n\n{EXIT_CODES}"));
+    let command = with_common(A::command()).after_help(format!("Example:\n  {example}\n\n{EXIT_CODES}"));
     let name = command.get_name().to_owned();
     let mut report = Report { name: name.clone(), quiet: false, progress: Progress::new(false) };
     let mut out = match Stdout::new() {
@@ -285,6 +284,19 @@ fn finish(out: Stdout, mut report: Report, stream: bool, result: anyhow::Result<
     }
     let _ = output.finish();
     ExitCode::from(code)
+}
+
+/// The command with what all have. Its own first line stays: groups of arguments bring one of their own.
+fn with_common(command: clap::Command) -> clap::Command {
+    let (about, long) = (command.get_about().cloned(), command.get_long_about().cloned());
+    let mut command = Common::augment_args(command).long_about(None::<&str>);
+    if let Some(about) = about {
+        command = command.about(about);
+    }
+    match long {
+        Some(long) => command.long_about(long),
+        None => command,
+    }
 }
 
 /// Why a command line leads to no work.
@@ -385,6 +397,8 @@ mod tests {
     use clap::CommandFactory;
 
     /// Try things
+    ///
+    /// At length.
     #[derive(Debug, Parser)]
     #[command(name = "relay-try", version)]
     struct Arguments {
@@ -400,7 +414,7 @@ mod tests {
 
     fn given(words: &[&str]) -> std::result::Result<(Arguments, Common, Via), Stop> {
         let words = ["relay-try"].iter().chain(words).map(OsString::from).collect();
-        parse::<Arguments>(Common::augment_args(Arguments::command()), words)
+        parse::<Arguments>(with_common(Arguments::command()), words)
     }
 
     fn refused(words: &[&str]) -> String {
@@ -415,7 +429,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Common::augment_args(Arguments::command()).debug_assert();
+        with_common(Arguments::command()).debug_assert();
     }
 
     #[test]
@@ -440,8 +454,14 @@ mod tests {
 
     #[test]
     fn help_and_version_are_no_errors() {
-        for word in ["--help", "-h", "--version"] {
-            assert!(matches!(given(&[word]), Err(Stop::Show(_))), "{word}");
+        let shown = |word: &str| match given(&[word]) {
+            Err(Stop::Show(text)) => text,
+            other => panic!("{word}: {other:?}"),
+        };
+        assert_eq!(shown("--version").trim(), format!("relay-try {}", env!("CARGO_PKG_VERSION")));
+        for word in ["--help", "-h"] {
+            assert!(shown(word).starts_with("Try things\n"), "{}", shown(word));
+            assert_eq!(shown(word).contains("At length.\n"), word == "--help");
         }
     }
 }

@@ -90,10 +90,8 @@ fn walk(
         }
         let Some(metadata) = files::metadata(&entry, problems) else { continue };
         match name {
-            Some(name) if metadata.is_file() && metadata.len() > 0 => {
-                if seen.first(&metadata) {
-                    take(entry, name, &metadata);
-                }
+            Some(name) if metadata.is_file() && metadata.len() > 0 && seen.first(&metadata) => {
+                take(entry, name, &metadata);
             }
             None if metadata.is_dir() && seen.first(&metadata) => {
                 walk(&entry.path, depth - 1, seen, problems, take);
