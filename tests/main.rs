@@ -8,4 +8,5 @@
 
 mod clients;
 mod layers;
+mod pair;
 mod support;
