@@ -8,5 +8,6 @@
 
 mod clients;
 mod layers;
+mod pair;
 mod reading;
 mod support;

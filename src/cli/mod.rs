@@ -41,7 +41,7 @@ use std::process::ExitCode;
 const EXIT_CODES: &str =
     "Exit codes: 0 done, 1 failed or findings (--check), 2 usage, 3 bad or truncated input";
 
-/// Arguments of every command.
+// Arguments of every command. No doc comment: clap would print it in place of the command's own.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Common options")]
 struct Common {

@@ -400,7 +400,7 @@ impl Filter for Pair {
     }
 
     fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
-        // nothing is held behind an `end`; what a stream without one holds goes out unpaired in nothing
+        // only a stream without `end`, which sources refuse, still holds anything here
         let mut nowhere = Nowhere;
         let out: &mut dyn Sink = if self.options.check { &mut nowhere } else { out };
         self.settle(None, out)
