@@ -132,7 +132,7 @@ pub(super) fn classify(block: &[u8; BLOCK]) -> Masks {
 }
 
 /// How many features are counted.
-pub(super) const FEATURES: usize = 28;
+pub(super) const FEATURES: usize = 24;
 
 /// Counts of the features of a text, in the order of [`Position::step`].
 pub(super) type Features = [u64; FEATURES];
@@ -144,7 +144,6 @@ struct Position {
     humps: u64,
     tail: u64,
     tail2: u64,
-    tail4: u64,
     upper: u64,
     digit: u64,
     digit3: u64,
@@ -189,12 +188,10 @@ impl Position {
         let tail = letter & !humps;
         let tail2 = tail & later(tail, 1, self.tail);
         let tail4 = tail2 & later(tail2, 2, self.tail2);
-        let tail7 = tail4 & later(tail4, 3, self.tail4);
         let digit3 = digit & after_digit & later(digit, 2, self.digit);
         let digit4 = digit & later(digit3, 1, self.digit3);
         let digit6 = digit3 & later(digit3, 3, self.digit3);
         let punct2 = punct & after_punct;
-        let punct4 = punct2 & later(punct2, 2, self.punct2);
         let after_punct2 = later(punct2, 1, self.punct2);
         let space2 = space & after_space;
         let spaces = space2 & !later(space2, 1, self.space2);
@@ -208,33 +205,29 @@ impl Position {
         };
         add(0, start);
         add(1, hump);
-        add(2, upper & after_upper);
-        add(3, tail4);
-        add(4, tail7);
-        add(5, start & !after_space);
-        add(6, start & after_punct & !after_punct2);
-        add(7, start & after_digit);
-        add(8, single);
-        add(9, digit & !after_digit);
-        add(10, digit4);
-        add(11, digit6);
-        add(12, digit & after_letter);
-        add(13, digit & after_space);
-        add(14, punct);
-        add(15, punct & !after_punct);
-        add(16, punct4);
-        add(17, punct & after_space);
-        add(18, line_start);
-        add(19, line_start & after_punct);
-        add(20, spaces);
+        add(2, tail4);
+        add(3, start & after_punct & !after_punct2);
+        add(4, start & after_digit);
+        add(5, single);
+        add(6, digit & !after_digit);
+        add(7, digit4);
+        add(8, digit6);
+        add(9, digit & after_letter);
+        add(10, digit & after_space);
+        add(11, punct);
+        add(12, punct & !after_punct);
+        add(13, punct & after_space);
+        add(14, line_start);
+        add(15, line_start & after_punct);
+        add(16, spaces);
         if high != 0 {
-            add(21, high & !after_high);
-            add(22, masks.cjk & valid);
-            add(23, masks.wide & valid);
-            add(24, masks.two & valid);
-            add(25, masks.sign & valid);
-            add(26, masks.other & valid);
-            add(27, masks.four & valid);
+            add(17, high & !after_high);
+            add(18, masks.cjk & valid);
+            add(19, masks.wide & valid);
+            add(20, masks.two & valid);
+            add(21, masks.sign & valid);
+            add(22, masks.other & valid);
+            add(23, masks.four & valid);
         }
 
         let keep = |mask: u64| mask << (64 - length);
@@ -244,12 +237,11 @@ impl Position {
         self.humps = keep(humps);
         self.tail = keep(tail);
         self.tail2 = join(tail2, self.tail2);
-        self.tail4 = join(tail4, self.tail4);
         self.upper = keep(upper);
         self.digit = join(digit, self.digit);
         self.digit3 = join(digit3, self.digit3);
         self.punct = keep(punct);
-        self.punct2 = join(punct2, self.punct2);
+        self.punct2 = keep(punct2);
         self.space = keep(space);
         self.space2 = keep(space2);
         self.line = keep(line);
