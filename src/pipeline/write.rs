@@ -1,8 +1,8 @@
 //! What relay-write does: every session of a stream becomes a new session of an agent, or the stream an
 //! archive.
 
-use super::filter::Through;
 use crate::agents::{Agent, WriteOptions, Writer, Written, named};
+use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::formats::jsonl::Archive;
 use crate::record::{Problem, problem};
@@ -99,13 +99,19 @@ pub fn run(
 
 /// Hands every record on, paired; gives how many sessions there were.
 fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
-    // a writer may rely on whole pairs, whether or not relay-pair stands in the pipe
+    // writers take paired records only, so that a pipe without relay-pair is safe
     let mut pair = Pair::new(pair::Options::default());
-    let mut paired = Through::new(&mut pair, sessions);
+    let mut records = 0;
     while let Some(record) = source.next_record()? {
-        paired.put(record.line())?;
+        match pair.record(&record, sessions) {
+            Ok(()) => {}
+            Err(Error::Shape { what }) => return Err(Error::input(source.place(), what)),
+            Err(other) => return Err(other),
+        }
+        records += 1;
+        sessions.report.passed(records);
     }
-    paired.end()?;
+    pair.end(sessions)?;
     Ok(source.sessions())
 }
 

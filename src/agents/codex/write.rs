@@ -89,6 +89,43 @@ struct Rollout<'w> {
     strategy: BTreeSet<&'static str>,
 }
 
+/// First line of a rollout. `model_provider`, `base_instructions` and `history_mode` must stay away: Codex
+/// 0.171 refuses the first on resume when it is not the configured one, takes the second for its system
+/// prompt, and wants ordinals for the third.
+#[derive(serde::Serialize)]
+struct Meta<'a> {
+    timestamp: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    payload: Payload<'a>,
+}
+
+/// The five fields without which no client since 0.47 resumes, where the session shows, and what is ours.
+#[derive(serde::Serialize)]
+struct Payload<'a> {
+    id: &'a str,
+    timestamp: &'a str,
+    cwd: &'a str,
+    originator: &'a str,
+    cli_version: &'a str,
+    source: &'a str,
+    relay: Relay<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct Relay<'a> {
+    relay_id: &'a str,
+    source: Origins<'a>,
+    lineage: &'a [Lineage],
+}
+
+#[derive(serde::Serialize)]
+struct Origins<'a> {
+    agent: &'a str,
+    session_id: &'a str,
+    path: Option<&'a str>,
+}
+
 /// What is settled when the session begins.
 struct Begun {
     session: Session,
@@ -196,7 +233,10 @@ impl Writer for Rollout<'_> {
             return Err(Error::input(place, "nothing to hand over: it has no live conversation"));
         }
         let losses: Vec<String> = self.lost.iter().map(|(what, n)| what.words(*n)).collect();
-        let head = self.head(&begun, &losses)?;
+        // the next model need not hear of what it has in another place or of its own
+        let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages);
+        let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
+        let head = self.head(&begun, &told.collect::<Vec<_>>())?;
         self.close_turn()?;
         let file = self.body.finish()?;
         let path = match &begun.target {
@@ -588,7 +628,7 @@ impl Rollout<'_> {
             self.problems.add(
                 problem::RENAMED_ID,
                 head.line,
-                format!("tool name {name} is now {written_name}"),
+                format!("tool name {name:?} is now {written_name}"),
             );
         }
         // for the way back; the client ignores it
@@ -695,18 +735,29 @@ impl Rollout<'_> {
             at: time.clone(),
             strategy: Some(strategy.to_owned()),
         });
-        let payload = serde_json::json!({
-            "id": begun.id, "timestamp": time, "cwd": begun.directory, "originator": "relay",
-            "cli_version": env!("CARGO_PKG_VERSION"), "source": "cli",
-            "relay": {
-                "relay_id": begun.relay_id,
-                "source": { "agent": s.source_agent, "session_id": s.session_id, "path": s.source_path },
-                "lineage": lineage,
+        let meta = Meta {
+            timestamp: &time,
+            kind: "session_meta",
+            payload: Payload {
+                id: &begun.id,
+                timestamp: &time,
+                cwd: &begun.directory,
+                originator: "relay",
+                cli_version: env!("CARGO_PKG_VERSION"),
+                source: "cli",
+                relay: Relay {
+                    relay_id: &begun.relay_id,
+                    source: Origins {
+                        agent: &s.source_agent,
+                        session_id: &s.session_id,
+                        path: s.source_path.as_deref(),
+                    },
+                    lineage: &lineage,
+                },
             },
-        });
+        };
+        let mut whole = serde_json::to_vec(&meta).map_err(|e| Error::failed(e.to_string()))?;
         self.tokens += self.note(begun, losses, &time, &mut out);
-        let meta = serde_json::json!({ "timestamp": time, "type": "session_meta", "payload": payload });
-        let mut whole = meta.to_string().into_bytes();
         whole.push(b'\n');
         whole.extend_from_slice(&out);
         Ok(whole)
