@@ -7,5 +7,7 @@
 )]
 
 mod clients;
+mod clients;
+mod format;
 mod layers;
 mod support;
