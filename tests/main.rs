@@ -7,6 +7,8 @@
 )]
 
 mod clients;
+mod clients;
+mod format;
 mod layers;
 mod pair;
 mod reading;

@@ -13,3 +13,6 @@ pub use words::{Harness, Origin, Reason, Role, Status};
 
 /// Version of the stream that this library reads and writes; a newer one is refused.
 pub const VERSION: u64 = 1;
+
+/// JSON Schema (2020-12) of one line of the stream.
+pub const SCHEMA: &str = include_str!("schema.json");

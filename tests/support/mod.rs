@@ -3,3 +3,4 @@
 pub(crate) mod clients;
 pub(crate) mod mock;
 pub(crate) mod sandbox;
+pub(crate) mod schema;
