@@ -475,12 +475,12 @@ pub(super) struct Prepared<'a> {
 /// Looks at a line that is not blank. Where it is damaged, `rescue` decides whether it is repaired or
 /// given up, as the client does (rules 1 and 5).
 pub(super) fn prepare<'a>(line: &'a [u8], tape: &mut Tape, bare: bool, rescue: bool) -> Prepared<'a> {
-    let damage = match tape.parse(line).map(|v| v.is_object()) {
-        Ok(true) if !tape.has_lone_surrogate() => {
+    let damage = match tape.parse(line).map(|v| (v.is_object(), v.has_lone_surrogate())) {
+        Ok((true, false)) => {
             return Prepared { bytes: Cow::Borrowed(line), records: vec![0..line.len()], damage: None };
         }
-        Ok(true) => problem::SURROGATE,
-        Ok(false) => problem::UNKNOWN_TYPE,
+        Ok((true, true)) => problem::SURROGATE,
+        Ok((false, _)) => problem::UNKNOWN_TYPE,
         Err(json::Error::Utf8(_)) => problem::UTF8,
         Err(json::Error::Trailing(_)) => problem::GLUED,
         Err(_) if line.contains(&0) => problem::NUL,

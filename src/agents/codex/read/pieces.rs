@@ -303,7 +303,7 @@ fn arguments_value(arguments: Text<'_>) -> (Cow<'_, [u8]>, bool) {
         _ => return (Cow::Owned([b"\"", arguments.raw(), b"\""].concat()), true),
     };
     let fragile = super::line::is_fragile(value);
-    let lone = tape.has_lone_surrogate();
+    let lone = value.has_lone_surrogate();
     let packed = compact(&decoded);
     let whole = matches!(packed, Cow::Borrowed(_)) && !fragile && !lone && numbers_are_plain(&packed);
     let input = if lone { without_lone_surrogates(packed.as_bytes()) } else { packed.into_owned().into_bytes() };
@@ -516,7 +516,7 @@ fn unwrapped(text: Text<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     let decoded = text.decode();
     let mut tape = Tape::new();
     let wrapper = tape.parse(decoded.as_bytes()).ok()?;
-    if wrapper.duplicate_key().is_some() {
+    if wrapper.has_lone_surrogate() || wrapper.duplicate_key().is_some() {
         return None;
     }
     field(wrapper, "metadata").filter(Value::is_object)?;
