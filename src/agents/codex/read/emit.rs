@@ -10,7 +10,7 @@ use super::replay::{Fate, Replay};
 use crate::agents::{History, ReadOptions};
 use crate::record::{Problems, Reason, Role, problem};
 use crate::stream::json::{Tape, Text, Value, write_escaped, write_string};
-use crate::stream::{By, Draft, Error, Lines, Native, Result, Sink, number};
+use crate::stream::{By, Draft, Error, Lines, Result, Sink, number};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
@@ -98,7 +98,7 @@ impl<'e> Emitter<'e> {
         let bare = self.index.bare.get(n).copied().unwrap_or(false);
         let mut lines = Lines::new(native.reader_at(0)?.take(end));
         let mut tape = Tape::new();
-        let mut place = Place { native, segment: segment.id.as_deref(), number: 0, segment_number: n, bare };
+        let mut place = Place { segment: segment.id.as_deref(), number: 0, segment_number: n, bare };
         while let Some(found) = lines.next_line().map_err(Error::io(native.name()))? {
             place.number += 1;
             self.line(&place, found.bytes, &mut tape)?;
@@ -486,9 +486,8 @@ impl<'e> Emitter<'e> {
     }
 }
 
+/// A line of a file.
 struct Place<'a> {
-    #[allow(dead_code)]
-    native: &'a Native,
     /// Id of a file before this one.
     segment: Option<&'a str>,
     number: u64,

@@ -325,7 +325,7 @@ impl Facts {
         match line.sort {
             Sort::Meta(meta) if own => self.meta(meta),
             Sort::Item(item) => {
-                self.files.item(&item, when.as_deref());
+                self.files.item(&item, when.as_deref(), self.directory.as_deref());
                 if self.directory.is_none() && item.what == What::Message {
                     self.directory = directory_of_context(item.payload);
                 }

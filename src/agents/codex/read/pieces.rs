@@ -153,7 +153,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
         slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
     let raw = |key: &str| text(payload, key).map(|t| Cow::Borrowed(t.raw()));
     match item.what {
-        What::Message => all.pieces = message(payload),
+        What::Message => all.pieces = message(payload, relay),
         What::AgentMessage => {
             let mut piece = Piece::new(Role::User, Body::Content(blocks(field(payload, "content"))));
             for key in ["author", "recipient"] {
@@ -251,22 +251,35 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
     all
 }
 
-/// A line that an earlier relay wrote: its note is relay's own text, and a call gets back the name and the
-/// arguments that it had in its first session.
+/// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
+/// `{"parts":["note","summary"]}` for the parts of a message; `tool_name`, `tool_call_id` and `input` of a
+/// call; `status` of a result.
 fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>, relay: Value<'a>) {
-    if field(relay, "note").and_then(|n| n.bool()) == Some(true) {
-        for piece in pieces.iter_mut() {
+    let note = field(relay, "note").and_then(|n| n.bool()) == Some(true);
+    let raw = |key: &str| text(relay, key).map(|t| Cow::Borrowed(t.raw()));
+    for piece in pieces {
+        if note {
             piece.by = By::Relay;
         }
-    }
-    for piece in pieces.iter_mut().filter(|p| p.role == Role::ToolCall) {
-        if let Some(name) = text(relay, "tool_name") {
-            piece.tool_name = Some(Cow::Borrowed(name.raw()));
+        if matches!(piece.role, Role::ToolCall | Role::ToolResult)
+            && let Some(id) = raw("tool_call_id")
+        {
+            piece.call_id = Some(id);
         }
-        if let Some(input) = field(relay, "input") {
-            piece.body = Body::Input(Cow::Borrowed(input.raw()));
-            // the record no longer holds the arguments of the line
-            holes.clear();
+        if piece.role == Role::ToolResult
+            && let Some(status) = text(relay, "status").and_then(|s| Status::parse(s.raw()))
+        {
+            piece.status = Some(status);
+        }
+        if piece.role == Role::ToolCall {
+            if let Some(name) = raw("tool_name") {
+                piece.tool_name = Some(name);
+            }
+            if let Some(input) = field(relay, "input") {
+                piece.body = Body::Input(Cow::Borrowed(input.raw()));
+                // the record no longer holds the arguments of the line
+                holes.clear();
+            }
         }
     }
 }
@@ -330,7 +343,7 @@ fn without_nulls(object: Value<'_>) -> Cow<'_, [u8]> {
 }
 
 /// A message: one record, or one for each run of parts that are harness text of one kind or none.
-fn message(payload: Value<'_>) -> Vec<Piece<'_>> {
+fn message<'a>(payload: Value<'a>, relay: Option<Value<'a>>) -> Vec<Piece<'a>> {
     let role_text = text(payload, "role").map(|r| r.decode()).unwrap_or_default();
     let role = match &*role_text {
         "user" => Role::User,
@@ -352,11 +365,17 @@ fn message(payload: Value<'_>) -> Vec<Piece<'_>> {
         _ => By::Conversation,
     };
     let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut kinds = relay.and_then(|r| field(r, "parts")).into_iter().flat_map(|k| k.items());
     match content {
         Some(list) if list.kind() == Kind::Array => {
             for part in list.items() {
                 let block = block_of_part(part);
-                let who = if matches!(block, Block::Text(_)) { by(slot_of_part(part).text()) } else { by(None) };
+                let text = slot_of_part(part).text().filter(|_| matches!(block, Block::Text(_)));
+                let (role, who) = match kinds.next().and_then(|k| k.text()) {
+                    Some(kind) if kind == "note" => (role, By::Relay),
+                    Some(kind) if kind == "summary" => (Role::Summary, By::Relay),
+                    _ => (role, by(text)),
+                };
                 push_block(&mut pieces, role, who, block);
             }
         }
@@ -375,8 +394,8 @@ fn message(payload: Value<'_>) -> Vec<Piece<'_>> {
 }
 
 fn push_block<'a>(pieces: &mut Vec<Piece<'a>>, role: Role, by: By, block: Block<'a>) {
-    if let Some(Piece { by: last, body: Body::Content(content), .. }) = pieces.last_mut()
-        && *last == by
+    if let Some(Piece { role: last_role, by: last, body: Body::Content(content), .. }) = pieces.last_mut()
+        && (*last_role, *last) == (role, by)
     {
         content.push(block);
         return;
