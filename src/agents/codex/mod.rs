@@ -6,6 +6,8 @@ mod locate;
 mod read;
 mod write;
 
+pub use read::restore;
+
 use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
 use crate::stream::{Native, Result, Sink, World};
 

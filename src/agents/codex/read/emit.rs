@@ -1,0 +1,582 @@
+//! The second pass: every line of the file becomes its records.
+
+use super::base64;
+use super::chain::Segment;
+use super::events;
+use super::index::{Entry, Index, Kind, flag, is_summary};
+use super::line::{self, Compacted, Sort};
+use super::pieces::{Block, Body, Piece, Pieces, pieces};
+use super::replay::{Fate, Replay};
+use crate::agents::{History, ReadOptions};
+use crate::record::{Problems, Reason, Role, problem};
+use crate::stream::json::{Tape, Text, Value, write_escaped, write_string};
+use crate::stream::{By, Draft, Error, Lines, Result, Sink, number};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::Read;
+
+/// Calls whose result has not come and whose name is remembered for it.
+const OPEN_CALLS: usize = 4096;
+
+/// Writes the records between `session` and `end`.
+pub(super) struct Emitter<'e> {
+    index: &'e Index,
+    replay: &'e Replay,
+    options: &'e ReadOptions,
+    out: &'e mut dyn Sink,
+    record: Vec<u8>,
+    /// The next entry.
+    at: usize,
+    seq: u64,
+    turn: u64,
+    group: u64,
+    /// Whether the last record was of the assistant's side.
+    in_group: bool,
+    /// Names of calls by raw id.
+    names: HashMap<Vec<u8>, Vec<u8>>,
+    pub(super) messages: u64,
+    pub(super) live: u64,
+    pub(super) problems: Problems,
+}
+
+/// Where records come from, and what else of their line they carry.
+struct Origin<'a> {
+    /// 1-based line; `None` in a file before this one.
+    line: Option<u64>,
+    /// Id of the file before this one, and the line there.
+    segment: Option<(&'a str, u64)>,
+    timestamp: Option<Text<'a>>,
+    extra: Extra<'a>,
+    /// The number of the first part; `None` when the line gives one record.
+    part: Option<u64>,
+}
+
+enum Extra<'a> {
+    None,
+    /// The line as a value, with its holes.
+    Skeleton(&'a [u8]),
+    /// The line as it is.
+    Raw(&'a [u8]),
+}
+
+impl<'e> Emitter<'e> {
+    pub(super) fn new(
+        index: &'e Index,
+        replay: &'e Replay,
+        options: &'e ReadOptions,
+        out: &'e mut dyn Sink,
+    ) -> Emitter<'e> {
+        Emitter {
+            index,
+            replay,
+            options,
+            out,
+            record: Vec::new(),
+            at: 0,
+            seq: 0,
+            turn: 0,
+            group: 0,
+            in_group: false,
+            names: HashMap::new(),
+            messages: 0,
+            live: 0,
+            problems: Problems::default(),
+        }
+    }
+
+    /// Writes all segments in order.
+    pub(super) fn run(&mut self, segments: &[Segment<'_>]) -> Result<()> {
+        for (n, segment) in segments.iter().enumerate() {
+            self.segment(n, segment)?;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, n: usize, segment: &Segment<'_>) -> Result<()> {
+        let native = segment.native();
+        let end = self.index.ends.get(n).copied().unwrap_or(0);
+        let bare = self.index.bare.get(n).copied().unwrap_or(false);
+        let mut lines = Lines::new(native.reader_at(0)?.take(end));
+        let mut tape = Tape::new();
+        let mut place = Place { segment: segment.id.as_deref(), number: 0, segment_number: n, bare };
+        while let Some(found) = lines.next_line().map_err(Error::io(native.name()))? {
+            place.number += 1;
+            self.line(&place, found.bytes, &mut tape)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, place: &Place<'_>, bytes: &[u8], tape: &mut Tape) -> Result<()> {
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            return self.native_raw(place, bytes);
+        }
+        let rescue = self.options.history != History::Exact;
+        let prepared = line::prepare(bytes, tape, place.bare, rescue);
+        let single = prepared.records.len() == 1;
+        let damage = prepared.damage;
+        let mut emitted = 0;
+        for range in prepared.records {
+            let record = prepared.bytes.get(range).unwrap_or_default();
+            let Ok(value) = tape.parse(record) else { continue };
+            let fragile = damage.is_some() || line::is_fragile(value);
+            let line = line::sort(value, place.bare);
+            let entry = self.entry_of(place);
+            let mut origin = Origin {
+                line: place.segment.is_none().then_some(place.number),
+                segment: place.segment.map(|id| (id, place.number)),
+                timestamp: line::text(value, "timestamp"),
+                extra: Extra::None,
+                part: (!single || emitted > 0).then_some(emitted),
+            };
+            if let Sort::Compacted(compacted) = line.sort {
+                if emitted == 0 {
+                    if fragile { self.native_raw(place, bytes)? } else { self.native(place, value)? }
+                }
+                if let Some(entry) = entry {
+                    emitted += self.compacted(&compacted, entry, origin)?;
+                }
+                self.skip_line_entries(place);
+                emitted = emitted.max(1);
+                continue;
+            }
+            let relay = line::field(value, "relay");
+            let found = match (line.sort, entry) {
+                (Sort::Item(item), Some(entry)) => {
+                    Some((pieces(&item, place.number, relay), entry, item.lost.is_some()))
+                }
+                _ => match (self.index.from_events.and_then(|d| events::event(&line, d)), entry) {
+                    (Some(pieces), Some(entry)) => Some((pieces, entry, true)),
+                    _ => None,
+                },
+            };
+            let Some((found, entry, odd)) = found else {
+                if line.payload.is_some_and(|_| is_response_end(value)) {
+                    self.in_group = false;
+                }
+                continue;
+            };
+            if emitted == 0 {
+                origin.extra =
+                    if odd || fragile || !single { Extra::Raw(bytes) } else { Extra::Skeleton(value.raw()) };
+            }
+            let base = value.span().start;
+            emitted += self.pieces(found, entry, &origin, base)?;
+        }
+        if emitted == 0 {
+            // looked at again because the tape is borrowed by the values above
+            return match tape.parse(bytes) {
+                Ok(value) if damage.is_none() && !line::is_fragile(value) => self.native(place, value),
+                _ => self.native_raw(place, bytes),
+            };
+        }
+        Ok(())
+    }
+
+    /// The next item or compaction of this line.
+    fn entry_of(&mut self, place: &Place<'_>) -> Option<usize> {
+        while let Some(entry) = self.index.entries.get(self.at) {
+            let here = usize::from(entry.segment) == place.segment_number && u64::from(entry.line) == place.number;
+            let before = (usize::from(entry.segment), u64::from(entry.line)) < (place.segment_number, place.number);
+            if !here && !before {
+                return None;
+            }
+            let at = self.at;
+            self.at += 1;
+            if here && matches!(entry.kind, Kind::Item | Kind::Compacted) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn skip_line_entries(&mut self, place: &Place<'_>) {
+        while self.index.entries.get(self.at).is_some_and(|e| {
+            e.kind == Kind::Replaced
+                && usize::from(e.segment) == place.segment_number
+                && u64::from(e.line) == place.number
+        }) {
+            self.at += 1;
+        }
+    }
+
+    fn fate(&self, entry: usize) -> Fate {
+        self.replay.fates.get(entry).copied().unwrap_or(Fate::Unused)
+    }
+
+    /// The records of one item; gives their number.
+    fn pieces(&mut self, found: Pieces<'_>, entry: usize, origin: &Origin<'_>, base: usize) -> Result<u64> {
+        let fate = self.fate(entry);
+        if fate == Fate::Orphan {
+            self.problems.add(problem::ORPHAN_RESULT, origin.line, "the client does not send it");
+        }
+        if fate.reason() == Some(Reason::Unreadable) {
+            self.problems.add(problem::UNREADABLE, origin.line, "a summary that only its vendor can read");
+        }
+        let many = found.pieces.len() > 1;
+        let mut count = 0;
+        let mut prompt = true;
+        let unanswered = fate == Fate::Unanswered;
+        let mut call_id = None;
+        for piece in &found.pieces {
+            let part = match origin.part {
+                Some(first) => Some(first + count),
+                None => many.then_some(count),
+            };
+            let extra = if count == 0 { Some((&origin.extra, &found.holes[..], base)) } else { None };
+            self.piece(piece, fate.reason(), origin, part, extra, &mut prompt)?;
+            call_id = piece.call_id.as_deref();
+            count += 1;
+        }
+        if unanswered && let Some(id) = call_id {
+            let mut answer = Piece::new(
+                Role::ToolResult,
+                Body::Content(vec![Block::Text(Cow::Borrowed(b"aborted"))]),
+            );
+            answer.call_id = Some(Cow::Borrowed(id));
+            answer.status = Some(crate::record::Status::Error);
+            let made = Origin { extra: Extra::None, ..*origin };
+            self.made(&answer, None, &made, None)?;
+        }
+        Ok(count)
+    }
+
+    /// A record that the client makes when it sends the history.
+    fn made(&mut self, piece: &Piece<'_>, dropped: Option<Reason>, origin: &Origin<'_>, part: Option<u64>) -> Result<()> {
+        self.begin(piece, dropped, origin, part, true, &mut true);
+        self.body(piece, origin);
+        self.finish(dropped.is_none(), true)
+    }
+
+    fn piece(
+        &mut self,
+        piece: &Piece<'_>,
+        dropped: Option<Reason>,
+        origin: &Origin<'_>,
+        part: Option<u64>,
+        extra: Option<(&Extra<'_>, &[(std::ops::Range<usize>, Cow<'static, [u8]>)], usize)>,
+        prompt: &mut bool,
+    ) -> Result<()> {
+        self.begin(piece, dropped, origin, part, false, prompt);
+        if self.options.lean && dropped.is_some() {
+            return self.finish(false, false);
+        }
+        self.body(piece, origin);
+        if let (Some((extra, holes, base)), false) = (extra, self.options.lean) {
+            match extra {
+                Extra::None => {}
+                Extra::Raw(line) => {
+                    self.record.extend_from_slice(b",\"extra\":{");
+                    raw_member(&mut self.record, line);
+                    self.record.push(b'}');
+                }
+                Extra::Skeleton(line) => {
+                    self.record.extend_from_slice(b",\"extra\":");
+                    skeleton(&mut self.record, line, holes, base);
+                }
+            }
+        }
+        self.finish(dropped.is_none(), true)
+    }
+
+    fn begin(
+        &mut self,
+        piece: &Piece<'_>,
+        dropped: Option<Reason>,
+        origin: &Origin<'_>,
+        part: Option<u64>,
+        synthetic: bool,
+        prompt: &mut bool,
+    ) {
+        self.seq += 1;
+        let assistant = matches!(piece.role, Role::Assistant | Role::ToolCall | Role::Reasoning);
+        if assistant && !self.in_group {
+            self.group += 1;
+        }
+        self.in_group = assistant;
+        // the images and texts of one prompt are one turn
+        if piece.role == Role::User && piece.by == By::Conversation && std::mem::replace(prompt, false) {
+            self.turn += 1;
+        }
+        if piece.role == Role::ToolCall
+            && let (Some(id), Some(name)) = (piece.call_id.as_deref(), piece.tool_name.as_deref())
+        {
+            if self.names.len() >= OPEN_CALLS {
+                self.names.clear();
+            }
+            self.names.insert(id.to_vec(), name.to_vec());
+        }
+        let name = match (piece.role, piece.call_id.as_deref()) {
+            (Role::ToolResult, Some(id)) => self.names.remove(id),
+            _ => piece.tool_name.as_deref().map(<[u8]>::to_vec),
+        };
+        let raw_time = origin.timestamp;
+        let time = raw_time.and_then(utc);
+        let group = format!("g{}", self.group);
+        self.record.clear();
+        Draft {
+            role: piece.role,
+            dropped,
+            by: piece.by,
+            seq: Some(self.seq),
+            turn: Some(self.turn.max(1)),
+            line: origin.line,
+            part,
+            group: assistant.then_some(group.as_bytes()),
+            tool_call_id: piece.call_id.as_deref(),
+            tool_name: name.as_deref(),
+            status: piece.status,
+            timestamp: time.as_deref(),
+            synthetic,
+        }
+        .begin(&mut self.record);
+        if let Some(raw) = raw_time
+            && time.as_deref().is_none_or(|t| raw != t)
+        {
+            self.record.extend_from_slice(b",\"raw_timestamp\":\"");
+            self.record.extend_from_slice(raw.raw());
+            self.record.push(b'"');
+        }
+    }
+
+    fn body(&mut self, piece: &Piece<'_>, origin: &Origin<'_>) {
+        if let Some(code) = piece.exit_code {
+            self.record.extend_from_slice(b",\"exit_code\":");
+            self.record.extend_from_slice(code.to_string().as_bytes());
+        }
+        if !piece.metadata.is_empty() || origin.segment.is_some() {
+            self.record.extend_from_slice(b",\"metadata\":{");
+            let mut first = true;
+            let mut key = |record: &mut Vec<u8>, name: &str| {
+                if !std::mem::replace(&mut first, false) {
+                    record.push(b',');
+                }
+                write_string(record, name);
+                record.push(b':');
+            };
+            for (name, value) in &piece.metadata {
+                key(&mut self.record, name);
+                self.record.extend_from_slice(value);
+            }
+            if let Some((id, line)) = origin.segment {
+                key(&mut self.record, "segment");
+                write_string(&mut self.record, id);
+                key(&mut self.record, "segment_line");
+                number(&mut self.record, line);
+            }
+            self.record.push(b'}');
+        }
+        match &piece.body {
+            Body::Input(input) => {
+                self.record.extend_from_slice(b",\"input\":");
+                self.record.extend_from_slice(input);
+            }
+            Body::Content(blocks) => {
+                self.record.extend_from_slice(b",\"content\":");
+                content(&mut self.record, blocks);
+            }
+        }
+    }
+
+    fn finish(&mut self, live: bool, wanted: bool) -> Result<()> {
+        self.messages += 1;
+        self.live += u64::from(live);
+        if !wanted || (self.options.lean && !live) {
+            return Ok(());
+        }
+        self.record.push(b'}');
+        self.out.put(&self.record)
+    }
+
+    /// The records of a compaction: what it made of the history, where that is live.
+    fn compacted(&mut self, compacted: &Compacted<'_>, entry: usize, origin: Origin<'_>) -> Result<u64> {
+        let Some(found) = self.index.entries.get(entry).copied() else { return Ok(0) };
+        let mut part = origin.part.unwrap_or(0);
+        let fate = self.fate(entry);
+        let mut items = compacted.replacement.into_iter().flat_map(|r| r.items());
+        let count = if found.is(flag::REPLACES) { usize::try_from(found.aux).unwrap_or(0) } else { 0 };
+        let mut effective = false;
+        for at in entry + 1..=entry + count {
+            let Some(value) = items.next() else { break };
+            let fate = self.fate(at);
+            let encrypted = self.index.entries.get(at).is_some_and(|e: &Entry| e.is(flag::ENCRYPTED));
+            if fate == Fate::Unused && !encrypted {
+                continue;
+            }
+            let Some(item) = line::replaced(value) else { continue };
+            effective |= fate != Fate::Unused;
+            let mut found = pieces(&item, origin.line.unwrap_or(0), None);
+            if is_summary(&item, compacted) {
+                for piece in found.pieces.iter_mut().filter(|p| p.role == Role::User) {
+                    piece.role = Role::Summary;
+                }
+            }
+            let reason = match fate {
+                Fate::Unused if self.options.history == History::Active => Some(Reason::Unreadable),
+                other => other.reason(),
+            };
+            if reason == Some(Reason::Unreadable) {
+                self.problems.add(problem::UNREADABLE, origin.line, "a summary that only its vendor can read");
+            }
+            let mut prompt = true;
+            for piece in &found.pieces {
+                self.piece(piece, reason, &origin, Some(part), None, &mut prompt)?;
+                part += 1;
+            }
+            if fate == Fate::Unanswered
+                && let Some(call) = found.pieces.first()
+            {
+                let mut answer =
+                    Piece::new(Role::ToolResult, Body::Content(vec![Block::Text(Cow::Borrowed(b"aborted"))]));
+                answer.call_id.clone_from(&call.call_id);
+                self.made(&answer, None, &origin, None)?;
+            }
+        }
+        let made = self.replay.made.iter().filter(|m| m.live && m.at == entry);
+        for made in made.collect::<Vec<_>>() {
+            let blocks = made.parts.iter().map(|text| {
+                let mut body = Vec::new();
+                write_escaped(&mut body, text);
+                Block::Text(Cow::Owned(body))
+            });
+            let piece = Piece::new(Role::User, Body::Content(blocks.collect()));
+            self.piece(&piece, None, &origin, Some(part), None, &mut true)?;
+            part += 1;
+        }
+        let message = compacted.message;
+        let live = fate.reason().is_none();
+        if live || (!message.is_blank() && !effective) {
+            let words: &[u8] = if message.is_empty() { b"(no summary available)" } else { message.raw() };
+            let piece =
+                Piece::new(Role::Summary, Body::Content(vec![Block::Text(Cow::Borrowed(words))]));
+            self.piece(&piece, fate.reason(), &origin, Some(part), None, &mut true)?;
+            part += 1;
+        }
+        Ok(part - origin.part.unwrap_or(0))
+    }
+
+    fn begin_native(&mut self, place: &Place<'_>) -> bool {
+        // lines of a file before this one belong to that file
+        if self.options.lean || place.segment.is_some() {
+            return false;
+        }
+        self.record.clear();
+        self.record.extend_from_slice(b"{\"type\":\"native\",\"source_agent\":\"codex\",\"line\":");
+        number(&mut self.record, place.number);
+        self.record.push(b',');
+        true
+    }
+
+    fn native(&mut self, place: &Place<'_>, value: Value<'_>) -> Result<()> {
+        if !self.begin_native(place) {
+            return Ok(());
+        }
+        self.record.extend_from_slice(b"\"value\":");
+        self.record.extend_from_slice(value.raw());
+        self.record.push(b'}');
+        self.out.put(&self.record)
+    }
+
+    fn native_raw(&mut self, place: &Place<'_>, line: &[u8]) -> Result<()> {
+        if !self.begin_native(place) {
+            return Ok(());
+        }
+        raw_member(&mut self.record, line);
+        self.record.push(b'}');
+        self.out.put(&self.record)
+    }
+}
+
+/// A line of a file.
+struct Place<'a> {
+    /// Id of a file before this one.
+    segment: Option<&'a str>,
+    number: u64,
+    segment_number: usize,
+    bare: bool,
+}
+
+/// Whether a line says that a response of the model is complete.
+fn is_response_end(value: Value<'_>) -> bool {
+    line::text(value, "type").is_some_and(|t| t == "token_usage_record")
+}
+
+fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
+    match std::str::from_utf8(line) {
+        Ok(text) => {
+            out.extend_from_slice(b"\"raw\":");
+            write_string(out, text);
+        }
+        Err(_) => {
+            out.extend_from_slice(b"\"raw_base64\":\"");
+            base64::encode(out, line);
+            out.push(b'"');
+        }
+    }
+}
+
+/// The line with its holes; `base` is where the line begins in the places of the holes.
+fn skeleton(out: &mut Vec<u8>, line: &[u8], holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)], base: usize) {
+    let mut from = 0;
+    for (range, instead) in holes {
+        out.extend_from_slice(line.get(from..range.start.saturating_sub(base)).unwrap_or_default());
+        out.extend_from_slice(instead);
+        from = range.end.saturating_sub(base);
+    }
+    out.extend_from_slice(line.get(from..).unwrap_or_default());
+}
+
+fn content(out: &mut Vec<u8>, blocks: &[Block<'_>]) {
+    if let [Block::Text(text)] = blocks {
+        out.push(b'"');
+        out.extend_from_slice(text);
+        out.push(b'"');
+        return;
+    }
+    out.push(b'[');
+    for (n, block) in blocks.iter().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        match block {
+            Block::Text(text) => {
+                out.extend_from_slice(b"{\"type\":\"text\",\"text\":\"");
+                out.extend_from_slice(text);
+                out.extend_from_slice(b"\"}");
+            }
+            Block::Image { media_type, data } => {
+                out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"");
+                out.extend_from_slice(media_type);
+                out.extend_from_slice(b"\",\"data\":\"");
+                out.extend_from_slice(data);
+                out.extend_from_slice(b"\"}}");
+            }
+            Block::Url(url) => {
+                out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"");
+                out.extend_from_slice(url);
+                out.extend_from_slice(b"\"}}");
+            }
+            Block::Other(json) => out.extend_from_slice(json),
+        }
+    }
+    out.push(b']');
+}
+
+/// The time as RFC 3339 in UTC, when it is one.
+fn utc(raw: Text<'_>) -> Option<Cow<'_, str>> {
+    let text = raw.decode();
+    let bytes = text.as_bytes();
+    // what every client writes needs no parsing: 2026-01-02T03:04:05.678Z
+    let usual = bytes.len() >= 20
+        && bytes.len() <= 30
+        && bytes.last() == Some(&b'Z')
+        && bytes.iter().zip(b"0000-00-00T00:00:00").all(|(b, m)| if *m == b'0' { b.is_ascii_digit() } else { b == m })
+        && match bytes.get(19..bytes.len() - 1) {
+            Some([]) => true,
+            Some([b'.', digits @ ..]) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
+            _ => false,
+        };
+    if usual {
+        return Some(text);
+    }
+    Some(Cow::Owned(text.parse::<jiff::Timestamp>().ok()?.to_string()))
+}

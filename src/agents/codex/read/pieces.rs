@@ -1,0 +1,555 @@
+//! From an item of a rollout to the records that stand for it.
+//!
+//! Text stays in the spelling of the line; what a record holds is named as a hole of the line, so that the
+//! rest can ride in `extra`.
+
+use super::compact::{compact, literal, numbers_are_plain};
+use super::harness;
+use super::line::{Item, What, field, text};
+use crate::record::{Role, Status};
+use crate::stream::By;
+use crate::stream::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A block of content; texts are bodies of JSON strings.
+#[derive(Debug, Clone)]
+pub(super) enum Block<'a> {
+    Text(Cow<'a, [u8]>),
+    Image { media_type: &'a [u8], data: &'a [u8] },
+    Url(&'a [u8]),
+    /// A block that relay has no word for, as JSON.
+    Other(&'a [u8]),
+}
+
+/// What a record holds.
+#[derive(Debug)]
+pub(super) enum Body<'a> {
+    Content(Vec<Block<'a>>),
+    /// The arguments of a call, as JSON.
+    Input(Cow<'a, [u8]>),
+}
+
+/// One record to be written.
+#[derive(Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) role: Role,
+    pub(super) by: By,
+    pub(super) body: Body<'a>,
+    pub(super) call_id: Option<Cow<'a, [u8]>>,
+    pub(super) tool_name: Option<Cow<'a, [u8]>>,
+    pub(super) status: Option<Status>,
+    pub(super) exit_code: Option<i64>,
+    /// Members of `metadata`: keys and their JSON.
+    pub(super) metadata: Vec<(&'static str, Cow<'a, [u8]>)>,
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn new(role: Role, body: Body<'a>) -> Piece<'a> {
+        Piece {
+            role,
+            by: By::Conversation,
+            body,
+            call_id: None,
+            tool_name: None,
+            status: None,
+            exit_code: None,
+            metadata: Vec::new(),
+        }
+    }
+}
+
+/// The records of an item, and what they hold of its line: byte ranges, each with what stands in its place.
+#[derive(Debug, Default)]
+pub(super) struct Pieces<'a> {
+    pub(super) pieces: Vec<Piece<'a>>,
+    pub(super) holes: Vec<(Range<usize>, Cow<'static, [u8]>)>,
+}
+
+const NULL: Cow<'static, [u8]> = Cow::Borrowed(b"null");
+
+/// Where the text of an item stands: the places that become holes, in order. The same places are found in
+/// the line and in its skeleton, because only keys and types decide.
+pub(super) fn slots(payload: Value<'_>, what: What) -> Vec<Value<'_>> {
+    match what {
+        What::Message => parts_of(field(payload, "content")),
+        What::AgentMessage => match field(payload, "content") {
+            // inter_agent_communication has its words as a string; as a hole it reads null
+            Some(plain) if matches!(plain.kind(), Kind::String | Kind::Null) => vec![plain],
+            content => parts_of(content),
+        },
+        What::Reasoning => {
+            let mut slots = parts_of(field(payload, "summary"));
+            slots.extend(parts_of(field(payload, "content")));
+            slots
+        }
+        What::FunctionCall => field(payload, "arguments").into_iter().collect(),
+        What::CustomCall => field(payload, "input").into_iter().collect(),
+        What::FunctionOutput | What::CustomOutput => match field(payload, "output") {
+            Some(list) if list.kind() == Kind::Array => parts_of(Some(list)),
+            Some(output) => vec![output],
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn parts_of(list: Option<Value<'_>>) -> Vec<Value<'_>> {
+    match list {
+        Some(list) if list.kind() == Kind::Array => list.items().map(slot_of_part).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn slot_of_part(part: Value<'_>) -> Value<'_> {
+    let key = match text(part, "type").map(|t| t.decode()).as_deref() {
+        Some("input_text" | "output_text" | "summary_text" | "reasoning_text" | "text") => "text",
+        Some("input_image") => "image_url",
+        _ => return part,
+    };
+    field(part, key).unwrap_or(part)
+}
+
+/// The block that a slot holds.
+fn block_of(slot: Value<'_>, part_is_image: bool) -> Block<'_> {
+    match slot.text() {
+        Some(text) if part_is_image => image(text),
+        Some(text) => Block::Text(Cow::Borrowed(text.raw())),
+        None => Block::Other(slot.raw()),
+    }
+}
+
+fn image(url: Text<'_>) -> Block<'_> {
+    let raw = url.raw();
+    let split = || {
+        let rest = raw.strip_prefix(b"data:")?;
+        let semicolon = memchr::memchr2(b';', b',', rest)?;
+        let (media_type, rest) = rest.split_at_checked(semicolon)?;
+        let data = rest.strip_prefix(b";base64,")?;
+        // an escape would be spelled another way when the address is put together again
+        memchr::memchr(b'\\', raw).is_none().then_some(Block::Image { media_type, data })
+    };
+    split().unwrap_or(Block::Url(raw))
+}
+
+fn blocks(list: Option<Value<'_>>) -> Vec<Block<'_>> {
+    match list {
+        Some(list) if list.kind() == Kind::Array => list.items().map(block_of_part).collect(),
+        Some(plain) if plain.kind() == Kind::String => vec![block_of(plain, false)],
+        _ => Vec::new(),
+    }
+}
+
+fn block_of_part(part: Value<'_>) -> Block<'_> {
+    let is_image = text(part, "type").is_some_and(|t| t == "input_image");
+    block_of(slot_of_part(part), is_image)
+}
+
+/// The records of an item. `line` is its 1-based line, for calls without any id.
+pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -> Pieces<'a> {
+    let payload = item.payload;
+    let mut all = Pieces::default();
+    let mut holes: Vec<(Range<usize>, Cow<'static, [u8]>)> =
+        slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
+    let raw = |key: &str| text(payload, key).map(|t| Cow::Borrowed(t.raw()));
+    match item.what {
+        What::Message => all.pieces = message(payload, relay),
+        What::AgentMessage => {
+            let mut piece = Piece::new(Role::User, Body::Content(blocks(field(payload, "content"))));
+            for key in ["author", "recipient"] {
+                if let Some(value) = field(payload, key) {
+                    piece.metadata.push((key, Cow::Borrowed(value.raw())));
+                }
+            }
+            all.pieces.push(piece);
+        }
+        What::Reasoning => {
+            let mut content = blocks(field(payload, "summary"));
+            content.extend(blocks(field(payload, "content")));
+            all.pieces.push(Piece::new(Role::Reasoning, Body::Content(content)));
+        }
+        What::FunctionCall => {
+            let arguments = field(payload, "arguments");
+            let (input, whole) = match arguments.map(|a| (a, a.text())) {
+                Some((_, Some(text))) => arguments_value(text),
+                Some((value, None)) => (Cow::Borrowed(value.raw()), true),
+                None => (Cow::Borrowed(&b"{}"[..]), true),
+            };
+            if !whole {
+                holes.clear();
+            }
+            let namespace = raw("namespace");
+            let mcp = |name: &Option<Cow<'_, [u8]>>| name.as_ref().is_some_and(|n| n.starts_with(b"mcp__"));
+            let kind = if mcp(&namespace) || mcp(&raw("name")) { "mcp" } else { "function" };
+            let mut piece = call(raw("call_id"), raw("name"), input, kind);
+            if let Some(namespace) = field(payload, "namespace").filter(|n| !n.is_null()) {
+                piece.metadata.push(("namespace", Cow::Borrowed(namespace.raw())));
+            }
+            all.pieces.push(piece);
+        }
+        What::CustomCall => {
+            let input = field(payload, "input").map_or(Cow::Borrowed(&b"\"\""[..]), |v| Cow::Borrowed(v.raw()));
+            all.pieces.push(call(raw("call_id"), raw("name"), input, "custom"));
+        }
+        What::LocalShell => {
+            let action = field(payload, "action").map_or(Cow::Borrowed(&b"{}"[..]), without_nulls);
+            let id = raw("call_id").or_else(|| raw("id"));
+            all.pieces.push(call(id, Some(Cow::Borrowed(b"local_shell")), action, "local_shell"));
+        }
+        What::WebSearch => {
+            let action = field(payload, "action").filter(Value::is_object);
+            let input = action.map_or(Cow::Borrowed(&b"{}"[..]), without_nulls);
+            let id = raw("id").or_else(|| raw("call_id"));
+            all.pieces.push(server(call(id, Some(Cow::Borrowed(b"web_search")), input, "web_search")));
+        }
+        What::ToolSearch => {
+            let arguments = field(payload, "arguments").filter(|a| !a.is_null());
+            let input = arguments.map_or(Cow::Borrowed(&b"{}"[..]), |a| Cow::Borrowed(a.raw()));
+            let id = raw("call_id").or_else(|| raw("id"));
+            all.pieces.push(server(call(id, Some(Cow::Borrowed(b"tool_search")), input, "tool_search")));
+        }
+        What::ImageGeneration => {
+            // the picture itself stays in `extra`: no other agent takes one from its model
+            let prompt = field(payload, "revised_prompt").filter(|p| p.kind() == Kind::String);
+            let mut input = b"{".to_vec();
+            if let Some(prompt) = prompt {
+                input.extend_from_slice(b"\"revised_prompt\":");
+                input.extend_from_slice(prompt.raw());
+            }
+            input.push(b'}');
+            let name = Some(Cow::Borrowed(&b"image_generation"[..]));
+            all.pieces.push(server(call(raw("id"), name, Cow::Owned(input), "image_generation")));
+        }
+        What::FunctionOutput | What::CustomOutput => {
+            let kind = if item.what == What::CustomOutput { "custom" } else { "function" };
+            all.pieces.push(output(payload, kind, &mut holes));
+        }
+        What::ToolSearchOutput => {
+            let body = Body::Content(vec![Block::Other(payload.raw())]);
+            let mut piece = Piece::new(Role::ToolResult, body);
+            piece.call_id = raw("call_id");
+            piece.metadata = kind_of("tool_search");
+            all.pieces.push(piece);
+        }
+        What::Compaction => {
+            all.pieces
+                .push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
+        }
+    }
+    if let Some(relay) = relay {
+        of_relay(&mut all.pieces, &mut holes, relay);
+    }
+    for piece in &mut all.pieces {
+        if matches!(piece.role, Role::ToolCall | Role::ToolResult) && piece.call_id.is_none() {
+            piece.call_id = Some(Cow::Owned(format!("line_{line}").into_bytes()));
+        }
+        if piece.role == Role::ToolCall && piece.tool_name.is_none() {
+            piece.tool_name = Some(Cow::Borrowed(b"unknown"));
+        }
+    }
+    all.holes = holes;
+    all
+}
+
+/// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
+/// `{"parts":["note","summary"]}` for the parts of a message; `tool_name`, `tool_call_id` and `input` of a
+/// call; `status` of a result.
+fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>, relay: Value<'a>) {
+    let note = field(relay, "note").and_then(|n| n.bool()) == Some(true);
+    let raw = |key: &str| text(relay, key).map(|t| Cow::Borrowed(t.raw()));
+    for piece in pieces {
+        if note {
+            piece.by = By::Relay;
+        }
+        if matches!(piece.role, Role::ToolCall | Role::ToolResult)
+            && let Some(id) = raw("tool_call_id")
+        {
+            piece.call_id = Some(id);
+        }
+        if piece.role == Role::ToolResult
+            && let Some(status) = text(relay, "status").and_then(|s| Status::parse(s.raw()))
+        {
+            piece.status = Some(status);
+        }
+        if piece.role == Role::ToolCall {
+            if let Some(name) = raw("tool_name") {
+                piece.tool_name = Some(name);
+            }
+            if let Some(input) = field(relay, "input") {
+                piece.body = Body::Input(Cow::Borrowed(input.raw()));
+                // the record no longer holds the arguments of the line
+                holes.clear();
+            }
+        }
+    }
+}
+
+fn kind_of(kind: &str) -> Vec<(&'static str, Cow<'static, [u8]>)> {
+    vec![("kind", Cow::Owned(literal(kind).into_bytes()))]
+}
+
+fn call<'a>(
+    id: Option<Cow<'a, [u8]>>,
+    name: Option<Cow<'a, [u8]>>,
+    input: Cow<'a, [u8]>,
+    kind: &str,
+) -> Piece<'a> {
+    let mut piece = Piece::new(Role::ToolCall, Body::Input(input));
+    piece.call_id = id;
+    piece.tool_name = name;
+    piece.metadata = kind_of(kind);
+    piece
+}
+
+fn server(mut piece: Piece<'_>) -> Piece<'_> {
+    piece.metadata.push(("server", Cow::Borrowed(b"true")));
+    piece
+}
+
+/// The arguments as a JSON value, and whether the text can be made from the value again.
+fn arguments_value(arguments: Text<'_>) -> (Cow<'_, [u8]>, bool) {
+    let decoded = arguments.decode();
+    let mut tape = Tape::new();
+    let value = match tape.parse(decoded.as_bytes()) {
+        Ok(value) if matches!(value.kind(), Kind::Object | Kind::Array) => value,
+        // free text, also text that happens to be a number or a string
+        _ => return (Cow::Owned([b"\"", arguments.raw(), b"\""].concat()), true),
+    };
+    let fragile = super::line::is_fragile(value);
+    let lone = value.has_lone_surrogate();
+    let packed = compact(&decoded);
+    let whole = matches!(packed, Cow::Borrowed(_)) && !fragile && !lone && numbers_are_plain(&packed);
+    let input = if lone { without_lone_surrogates(packed.as_bytes()) } else { packed.into_owned().into_bytes() };
+    (Cow::Owned(input), whole)
+}
+
+/// An object without its null members, as the client sends it.
+fn without_nulls(object: Value<'_>) -> Cow<'_, [u8]> {
+    if !object.entries().any(|(_, v)| v.is_null()) {
+        return Cow::Borrowed(object.raw());
+    }
+    let mut out = b"{".to_vec();
+    for (key, value) in object.entries().filter(|(_, v)| !v.is_null()) {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.push(b'"');
+        out.extend_from_slice(key.raw());
+        out.extend_from_slice(b"\":");
+        out.extend_from_slice(value.raw());
+    }
+    out.push(b'}');
+    Cow::Owned(out)
+}
+
+/// A message: one record, or one for each run of parts that are harness text of one kind or none.
+fn message<'a>(payload: Value<'a>, relay: Option<Value<'a>>) -> Vec<Piece<'a>> {
+    let role_text = text(payload, "role").map(|r| r.decode()).unwrap_or_default();
+    let role = match &*role_text {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        _ => Role::System,
+    };
+    let mut metadata: Vec<(&'static str, Cow<'_, [u8]>)> = Vec::new();
+    if role == Role::System && role_text != "developer" {
+        metadata.push(("raw_role", Cow::Owned(literal(&role_text).into_bytes())));
+    }
+    if let Some(phase) = field(payload, "phase").filter(|p| p.kind() == Kind::String) {
+        metadata.push(("phase", Cow::Borrowed(phase.raw())));
+    }
+    let content = field(payload, "content");
+    let by = |text: Option<Text<'_>>| match text {
+        Some(text) if role != Role::Assistant => {
+            harness::kind(text, role == Role::System).map_or(By::Conversation, By::Harness)
+        }
+        _ => By::Conversation,
+    };
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut kinds = relay.and_then(|r| field(r, "parts")).into_iter().flat_map(|k| k.items());
+    match content {
+        Some(list) if list.kind() == Kind::Array => {
+            for part in list.items() {
+                let block = block_of_part(part);
+                let text = slot_of_part(part).text().filter(|_| matches!(block, Block::Text(_)));
+                let (role, who) = match kinds.next().and_then(|k| k.text()) {
+                    Some(kind) if kind == "note" => (role, By::Relay),
+                    Some(kind) if kind == "summary" => (Role::Summary, By::Relay),
+                    _ => (role, by(text)),
+                };
+                push_block(&mut pieces, role, who, block);
+            }
+        }
+        Some(plain) if plain.kind() == Kind::String => {
+            push_block(&mut pieces, role, by(plain.text()), block_of(plain, false));
+        }
+        _ => {}
+    }
+    if pieces.is_empty() {
+        pieces.push(Piece::new(role, Body::Content(Vec::new())));
+    }
+    for piece in &mut pieces {
+        piece.metadata.clone_from(&metadata);
+    }
+    pieces
+}
+
+fn push_block<'a>(pieces: &mut Vec<Piece<'a>>, role: Role, by: By, block: Block<'a>) {
+    if let Some(Piece { role: last_role, by: last, body: Body::Content(content), .. }) = pieces.last_mut()
+        && (*last_role, *last) == (role, by)
+    {
+        content.push(block);
+        return;
+    }
+    let mut piece = Piece::new(role, Body::Content(vec![block]));
+    piece.by = by;
+    pieces.push(piece);
+}
+
+fn output<'a>(
+    payload: Value<'a>,
+    kind: &str,
+    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
+) -> Piece<'a> {
+    let output = field(payload, "output");
+    let mut outcome = Outcome::default();
+    let mut content = Vec::new();
+    match output {
+        Some(value) if value.kind() == Kind::String => {
+            let text = value.text();
+            outcome = text.map(outcome_of).unwrap_or_default();
+            match text.and_then(unwrapped) {
+                Some((inner, shell)) => {
+                    *holes = vec![(value.span(), Cow::Owned(shell))];
+                    content.push(Block::Text(Cow::Owned(inner)));
+                }
+                None => content.push(block_of(value, false)),
+            }
+        }
+        Some(value) if value.kind() == Kind::Array => {
+            outcome = value.items().filter_map(|p| text(p, "text")).map(outcome_of).next().unwrap_or_default();
+            content = blocks(output);
+        }
+        // shapes that the client cannot read: their words are still the result
+        Some(value) if value.is_object() => {
+            match text(value, "content").or_else(|| text(value, "output")) {
+                Some(words) => content.push(Block::Text(Cow::Borrowed(words.raw()))),
+                None => content.push(Block::Text(as_text(value))),
+            }
+            if let Some(success) = field(value, "success").and_then(|s| s.bool()) {
+                outcome.status = if success { Status::Ok } else { Status::Error };
+            }
+        }
+        Some(value) if !value.is_null() => content.push(Block::Text(as_text(value))),
+        _ => {}
+    }
+    let mut piece = Piece::new(Role::ToolResult, Body::Content(content));
+    piece.call_id = text(payload, "call_id").map(|t| Cow::Borrowed(t.raw()));
+    piece.status = Some(outcome.status);
+    piece.exit_code = outcome.exit_code;
+    piece.metadata = kind_of(kind);
+    piece
+}
+
+/// A value as the body of a string that holds its JSON.
+fn as_text(value: Value<'_>) -> Cow<'_, [u8]> {
+    let mut out = Vec::new();
+    write_string(&mut out, &String::from_utf8_lossy(value.raw()));
+    out.pop();
+    if !out.is_empty() {
+        out.remove(0);
+    }
+    Cow::Owned(out)
+}
+
+/// How a call ended, as far as the output tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) status: Status,
+    pub(super) exit_code: Option<i64>,
+}
+
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome { status: Status::Unknown, exit_code: None }
+    }
+}
+
+impl Outcome {
+    pub(super) fn of_code(code: i64) -> Outcome {
+        Outcome { status: if code == 0 { Status::Ok } else { Status::Error }, exit_code: Some(code) }
+    }
+}
+
+/// Texts that stand for a call that did not run or failed, by their first words.
+const FAILURES: [&str; 9] = [
+    "unsupported call: ",
+    "unsupported custom tool call: ",
+    "aborted",
+    "failed to parse function arguments",
+    "execution error: ",
+    "exec_command failed",
+    "apply_patch verification failed",
+    "sandbox error: ",
+    "Script failed",
+];
+
+/// Outputs have no flag; the shell tools say in words how they ended: `{"output":…,"metadata":{"exit_code":N}}`
+/// (0.20 to 0.118), `Exit code: N` (from 0.80), `Process exited with code N` (0.142 and later).
+pub(super) fn outcome_of(text: Text<'_>) -> Outcome {
+    let number = |s: &str| {
+        let digits = s.trim_start();
+        let end = digits.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(digits.len());
+        digits.get(..end)?.parse::<i64>().ok()
+    };
+    if text.starts_with("{\"output\":") {
+        // the code stands behind the output, which may be long
+        let raw = text.raw();
+        let tail = String::from_utf8_lossy(raw.get(raw.len().saturating_sub(160)..).unwrap_or_default());
+        let code = tail.rsplit_once("\\\"exit_code\\\":").and_then(|(_, rest)| number(rest));
+        return code.map(Outcome::of_code).unwrap_or_default();
+    }
+    let head = text.head(320);
+    if let Some(rest) = head.strip_prefix("Exit code:") {
+        return number(rest).map(Outcome::of_code).unwrap_or_default();
+    }
+    if head.starts_with("Chunk ID:") || head.starts_with("Wall time:") {
+        let head = head.split_once("\nOutput:").map_or(&*head, |(h, _)| h);
+        let code = head.split_once("Process exited with code").and_then(|(_, rest)| number(rest));
+        return code.map(Outcome::of_code).unwrap_or_default();
+    }
+    if FAILURES.iter().any(|f| head.starts_with(f)) {
+        return Outcome { status: Status::Error, exit_code: None };
+    }
+    if head.starts_with("Success. Updated the following files:") {
+        return Outcome { status: Status::Ok, exit_code: None };
+    }
+    Outcome::default()
+}
+
+/// The output inside its wrapper of 2025, and the string that stands in the line without it. `None` where
+/// there is no wrapper, or where it could not be put together again byte by byte.
+fn unwrapped(text: Text<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+    if !text.starts_with("{\"output\":\"") {
+        return None;
+    }
+    let decoded = text.decode();
+    let mut tape = Tape::new();
+    let wrapper = tape.parse(decoded.as_bytes()).ok()?;
+    if wrapper.has_lone_surrogate() || wrapper.duplicate_key().is_some() {
+        return None;
+    }
+    field(wrapper, "metadata").filter(Value::is_object)?;
+    let inner = field(wrapper, "output")?;
+    let words = inner.text()?;
+    if literal(&words.decode()).as_bytes() != inner.raw() {
+        return None;
+    }
+    let shell = [
+        decoded.get(..inner.span().start)?,
+        "null",
+        decoded.get(inner.span().end..)?,
+    ]
+    .concat();
+    // the string itself must also be one that its value gives back
+    Some((words.raw().to_vec(), literal(&shell).into_bytes()))
+}
