@@ -79,7 +79,8 @@ fn strings(value: &Value) -> Vec<String> {
 fn every_view_of_every_case() {
     for folder in cases("claude") {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let expect: Value = serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
+        let expect: Value =
+            serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
         let session = folder.join("session.jsonl");
         let active = read("claude", &session, History::Active);
         let end = active.last().unwrap();
@@ -113,7 +114,10 @@ fn every_view_of_every_case() {
                 .iter()
                 .filter(|r| r["dropped"].is_string())
                 .flat_map(|r| {
-                    items(r).into_iter().map(|i| format!("{} {i}", r["dropped"].as_str().unwrap())).collect::<Vec<_>>()
+                    items(r)
+                        .into_iter()
+                        .map(|i| format!("{} {i}", r["dropped"].as_str().unwrap()))
+                        .collect::<Vec<_>>()
                 })
                 .collect();
             assert_eq!(dropped, strings(&expect["dropped"]), "{name}, dropped");

@@ -175,8 +175,10 @@ impl<'e> Emitter<'e> {
     /// The next item or compaction of this line.
     fn entry_of(&mut self, place: &Place<'_>) -> Option<usize> {
         while let Some(entry) = self.index.entries.get(self.at) {
-            let here = usize::from(entry.segment) == place.segment_number && u64::from(entry.line) == place.number;
-            let before = (usize::from(entry.segment), u64::from(entry.line)) < (place.segment_number, place.number);
+            let here =
+                usize::from(entry.segment) == place.segment_number && u64::from(entry.line) == place.number;
+            let before =
+                (usize::from(entry.segment), u64::from(entry.line)) < (place.segment_number, place.number);
             if !here && !before {
                 return None;
             }
@@ -228,10 +230,8 @@ impl<'e> Emitter<'e> {
             count += 1;
         }
         if unanswered && let Some(id) = call_id {
-            let mut answer = Piece::new(
-                Role::ToolResult,
-                Body::Content(vec![Block::Text(Cow::Borrowed(b"aborted"))]),
-            );
+            let mut answer =
+                Piece::new(Role::ToolResult, Body::Content(vec![Block::Text(Cow::Borrowed(b"aborted"))]));
             answer.call_id = Some(Cow::Borrowed(id));
             answer.status = Some(crate::record::Status::Error);
             let made = Origin { extra: Extra::None, ..*origin };
@@ -241,7 +241,13 @@ impl<'e> Emitter<'e> {
     }
 
     /// A record that the client makes when it sends the history.
-    fn made(&mut self, piece: &Piece<'_>, dropped: Option<Reason>, origin: &Origin<'_>, part: Option<u64>) -> Result<()> {
+    fn made(
+        &mut self,
+        piece: &Piece<'_>,
+        dropped: Option<Reason>,
+        origin: &Origin<'_>,
+        part: Option<u64>,
+    ) -> Result<()> {
         self.begin(piece, dropped, origin, part, true, &mut true);
         self.body(piece, origin);
         self.finish(dropped.is_none(), true)
@@ -415,7 +421,11 @@ impl<'e> Emitter<'e> {
                 other => other.reason(),
             };
             if reason == Some(Reason::Unreadable) {
-                self.problems.add(problem::UNREADABLE, origin.line, "a summary that only its vendor can read");
+                self.problems.add(
+                    problem::UNREADABLE,
+                    origin.line,
+                    "a summary that only its vendor can read",
+                );
             }
             let mut prompt = true;
             for piece in &found.pieces {
@@ -446,8 +456,7 @@ impl<'e> Emitter<'e> {
         let live = fate.reason().is_none();
         if live || (!message.is_blank() && !effective) {
             let words: &[u8] = if message.is_empty() { b"(no summary available)" } else { message.raw() };
-            let piece =
-                Piece::new(Role::Summary, Body::Content(vec![Block::Text(Cow::Borrowed(words))]));
+            let piece = Piece::new(Role::Summary, Body::Content(vec![Block::Text(Cow::Borrowed(words))]));
             self.piece(&piece, fate.reason(), &origin, Some(part), None, &mut true)?;
             part += 1;
         }
@@ -515,7 +524,12 @@ fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
 }
 
 /// The line with its holes; `base` is where the line begins in the places of the holes.
-fn skeleton(out: &mut Vec<u8>, line: &[u8], holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)], base: usize) {
+fn skeleton(
+    out: &mut Vec<u8>,
+    line: &[u8],
+    holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)],
+    base: usize,
+) {
     let mut from = 0;
     for (range, instead) in holes {
         out.extend_from_slice(line.get(from..range.start.saturating_sub(base)).unwrap_or_default());
@@ -544,7 +558,9 @@ fn content(out: &mut Vec<u8>, blocks: &[Block<'_>]) {
                 out.extend_from_slice(b"\"}");
             }
             Block::Image { media_type, data } => {
-                out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"");
+                out.extend_from_slice(
+                    b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"",
+                );
                 out.extend_from_slice(media_type);
                 out.extend_from_slice(b"\",\"data\":\"");
                 out.extend_from_slice(data);
@@ -569,7 +585,10 @@ fn utc(raw: Text<'_>) -> Option<Cow<'_, str>> {
     let usual = bytes.len() >= 20
         && bytes.len() <= 30
         && bytes.last() == Some(&b'Z')
-        && bytes.iter().zip(b"0000-00-00T00:00:00").all(|(b, m)| if *m == b'0' { b.is_ascii_digit() } else { b == m })
+        && bytes
+            .iter()
+            .zip(b"0000-00-00T00:00:00")
+            .all(|(b, m)| if *m == b'0' { b.is_ascii_digit() } else { b == m })
         && match bytes.get(19..bytes.len() - 1) {
             Some([]) => true,
             Some([b'.', digits @ ..]) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),

@@ -179,8 +179,7 @@ fn read_segment(
             let Ok(value) = tape.parse(record) else { continue };
             let is_bare = *bare.get_or_insert_with(|| line::is_bare_meta(value) || line::is_bare_line(value));
             let line = line::sort(value, is_bare);
-            index.known_lines +=
-                u64::from(!matches!(line.sort, Sort::Unknown(_) | Sort::Broken("no type")));
+            index.known_lines += u64::from(!matches!(line.sort, Sort::Unknown(_) | Sort::Broken("no type")));
             let entry = Entry {
                 offset,
                 aux: 0,
@@ -220,7 +219,9 @@ fn push(entries: &mut Vec<Entry>, line: &Line<'_>, entry: Entry, rescue: bool) {
             };
             // a turn has one context a request: only the first of a run tells anything
             let again = kind == Kind::Context
-                && entries.last().is_some_and(|e| e.kind == kind && e.aux == aux && e.segment == entry.segment);
+                && entries
+                    .last()
+                    .is_some_and(|e| e.kind == kind && e.aux == aux && e.segment == entry.segment);
             if !again {
                 entries.push(Entry { kind, aux, ..entry });
             }
@@ -293,7 +294,8 @@ pub(super) fn is_summary(item: &Item<'_>, compacted: &Compacted<'_>) -> bool {
     if item.what != What::Message || text(item.payload, "role").is_none_or(|r| r != "user") {
         return false;
     }
-    let first = field(item.payload, "content").into_iter().flat_map(|c| c.items()).find_map(|p| text(p, "text"));
+    let first =
+        field(item.payload, "content").into_iter().flat_map(|c| c.items()).find_map(|p| text(p, "text"));
     first.is_some_and(|t| {
         super::harness::is_summary(t)
             || (!compacted.message.is_blank() && t.decode() == compacted.message.decode())
@@ -366,7 +368,9 @@ impl Facts {
         let owned = |value: Value<'_>, key: &str| text(value, key).map(|t| t.decode().into_owned());
         self.id = owned(meta, "id");
         self.version = owned(meta, "cli_version");
-        if !self.directory_of_turn && let Some(cwd) = owned(meta, "cwd") {
+        if !self.directory_of_turn
+            && let Some(cwd) = owned(meta, "cwd")
+        {
             self.directory = Some(cwd);
         }
         if self.model.is_none() {

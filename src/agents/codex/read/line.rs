@@ -254,9 +254,7 @@ fn sort_event(payload: Value<'_>) -> Option<Mark> {
         "task_complete" | "turn_complete" => Mark::Ended(turn_id(payload)),
         "turn_aborted" => Mark::Aborted(turn_id(payload)),
         "user_message" => Mark::Prompt,
-        "thread_rolled_back" => {
-            Mark::RolledBack(u32::try_from(field(payload, "num_turns")?.u64()?).ok()?)
-        }
+        "thread_rolled_back" => Mark::RolledBack(u32::try_from(field(payload, "num_turns")?.u64()?).ok()?),
         _ => return None,
     })
 }
@@ -311,12 +309,10 @@ fn shape(payload: Value<'_>, what: What, in_replacement: bool) -> Result<(), &'s
             let summary = field(payload, "summary");
             need(summary.is_some_and(|s| s.kind() == Kind::Array), "reasoning without summary")
         }
-        What::AgentMessage => {
-            need(
-                field(payload, "content").is_some_and(|c| c.kind() == Kind::Array),
-                "content of a wrong shape",
-            )
-        }
+        What::AgentMessage => need(
+            field(payload, "content").is_some_and(|c| c.kind() == Kind::Array),
+            "content of a wrong shape",
+        ),
         What::WebSearch
         | What::ToolSearch
         | What::ToolSearchOutput
@@ -369,7 +365,10 @@ pub(super) fn standing(item: &Item<'_>) -> Standing {
     let role = text(item.payload, "role");
     let content = field(item.payload, "content");
     let inputs = || {
-        content.into_iter().flat_map(|c| c.items()).filter(|p| text(*p, "type").is_some_and(|t| t == "input_text"))
+        content
+            .into_iter()
+            .flat_map(|c| c.items())
+            .filter(|p| text(*p, "type").is_some_and(|t| t == "input_text"))
     };
     let texts = || inputs().filter_map(|p| text(p, "text"));
     match role {

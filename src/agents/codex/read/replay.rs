@@ -127,7 +127,8 @@ impl Run<'_> {
                 Kind::Replaced => {}
                 Kind::RolledBack => pending = pending.saturating_add(entry.aux),
                 Kind::Started => {
-                    let fits = turn.as_ref().is_some_and(|t| t.id == 0 || entry.aux == 0 || t.id == entry.aux);
+                    let fits =
+                        turn.as_ref().is_some_and(|t| t.id == 0 || entry.aux == 0 || t.id == entry.aux);
                     if fits && let Some(turn) = turn.take() {
                         close(turn, &mut pending);
                     }
@@ -173,7 +174,8 @@ impl Run<'_> {
 
     fn step(&mut self, at: usize, dead: &HashSet<usize>) -> Result<()> {
         let Some(&entry) = self.entry(at) else { return Ok(()) };
-        let number = u32::try_from(at).map_err(|_| Error::failed("a session of over four thousand million lines"))?;
+        let number =
+            u32::try_from(at).map_err(|_| Error::failed("a session of over four thousand million lines"))?;
         match entry.kind {
             Kind::Item => self.live.push(number),
             Kind::RolledBack => self.roll_back(usize::try_from(entry.aux).unwrap_or(usize::MAX)),
@@ -213,7 +215,8 @@ impl Run<'_> {
         if turns == 0 {
             return;
         }
-        let nth = self.live.iter().enumerate().rev().filter(|(_, n)| is(self, **n, flag::BOUNDARY)).nth(turns - 1);
+        let nth =
+            self.live.iter().enumerate().rev().filter(|(_, n)| is(self, **n, flag::BOUNDARY)).nth(turns - 1);
         let mut cut = nth.map_or(first, |(at, _)| at);
         // context that was told right before the turn goes with it
         while cut > first && self.live.get(cut - 1).is_some_and(|n| is(self, *n, flag::CONTEXTUAL)) {
@@ -289,7 +292,9 @@ impl Run<'_> {
             let payload = match line::sort(value, bare).sort {
                 line::Sort::Item(item) => Some(item.payload),
                 line::Sort::Compacted(c) => match entry.kind {
-                    Kind::Replaced => c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at))),
+                    Kind::Replaced => {
+                        c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
+                    }
                     _ => return Ok(vec![c.message.decode().into_owned()]),
                 },
                 _ => None,
