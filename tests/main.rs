@@ -7,7 +7,6 @@
 )]
 
 mod clients;
-mod clients;
 mod format;
 mod layers;
 mod pair;

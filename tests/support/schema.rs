@@ -46,7 +46,8 @@ impl Judge<'_> {
         let mut wrong = |what: String| found.push(format!("{place}: {what}"));
         match keyword {
             "$ref" => {
-                let target = rule.as_str().and_then(|r| r.strip_prefix('#')).and_then(|p| self.root.pointer(p));
+                let target =
+                    rule.as_str().and_then(|r| r.strip_prefix('#')).and_then(|p| self.root.pointer(p));
                 let target = target.unwrap_or_else(|| panic!("{rule} leads nowhere"));
                 self.judge(target, value, place, found);
             }
