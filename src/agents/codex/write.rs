@@ -3,6 +3,9 @@
 //! Memory: one record. The body goes to an unlinked temporary file, because the note before it tells of
 //! what the last record counts. Texts are spliced from line to line as the escaped bytes they are.
 
+#[cfg(test)]
+mod tests;
+
 use crate::agents::note::{self, Note};
 use crate::agents::tools::counterpart;
 use crate::agents::{WriteOptions, Writer, Written, paths, shell};
@@ -233,8 +236,8 @@ impl Writer for Rollout<'_> {
             return Err(Error::input(place, "nothing to hand over: it has no live conversation"));
         }
         let losses: Vec<String> = self.lost.iter().map(|(what, n)| what.words(*n)).collect();
-        // the next model need not hear of what it has in another place or of its own
-        let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages);
+        // the next model need not hear of what it gets anew, or finds named in its place
+        let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages | Lost::Blocks);
         let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
         let head = self.head(&begun, &told.collect::<Vec<_>>())?;
         self.close_turn()?;
