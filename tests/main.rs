@@ -8,7 +8,9 @@
 
 mod clients;
 mod format;
+mod handover;
 mod layers;
 mod pair;
+mod proof;
 mod reading;
 mod support;

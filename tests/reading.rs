@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The folders of cases, in a stable order.
-pub fn cases(agent: &str) -> Vec<PathBuf> {
+pub(crate) fn cases(agent: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(agent);
     let mut found: Vec<PathBuf> = std::fs::read_dir(&root)
         .unwrap_or_else(|e| panic!("{}: {e}", root.display()))
@@ -20,7 +20,7 @@ pub fn cases(agent: &str) -> Vec<PathBuf> {
 }
 
 /// All records of a session file.
-pub fn read(agent: &str, path: &Path, history: History) -> Vec<Value> {
+pub(crate) fn read(agent: &str, path: &Path, history: History) -> Vec<Value> {
     let mut out: Vec<Vec<u8>> = Vec::new();
     let options = ReadOptions { history, ..ReadOptions::default() };
     named(agent).unwrap().read(&Native::open(path).unwrap(), &options, &mut out).unwrap();
@@ -28,7 +28,7 @@ pub fn read(agent: &str, path: &Path, history: History) -> Vec<Value> {
 }
 
 /// The live conversation in words: one line a text, call, result or image.
-pub fn live(records: &[Value]) -> Vec<String> {
+pub(crate) fn live(records: &[Value]) -> Vec<String> {
     records
         .iter()
         .filter(|r| r["type"] == "message" && r["dropped"].is_null() && r["origin"] != "harness")

@@ -288,7 +288,7 @@ impl<'a> Record<'a> {
 
 /// A copy of an object's line with some fields set, all other bytes as they were.
 ///
-/// `fields` are keys with their new value as JSON. A key that the line has is changed in place (its last
+/// `fields` are keys with their new value as JSON. A key that the line has is changed in place (every
 /// occurrence, where one occurs twice); a new one is put right behind the routing words at the start.
 pub fn with_fields(line: &[u8], value: Value<'_>, fields: &[(&str, &[u8])]) -> Vec<u8> {
     let mut edits: Vec<(std::ops::Range<usize>, Vec<u8>)> = Vec::new();
@@ -302,14 +302,13 @@ pub fn with_fields(line: &[u8], value: Value<'_>, fields: &[(&str, &[u8])]) -> V
     }
     let mut added = Vec::new();
     for (key, new) in fields {
-        match value.entries().filter(|(k, _)| k == key).last() {
-            Some((_, old)) => edits.push((old.span(), new.to_vec())),
-            None => {
-                added.extend_from_slice(b",\"");
-                added.extend_from_slice(key.as_bytes());
-                added.extend_from_slice(b"\":");
-                added.extend_from_slice(new);
-            }
+        let before = edits.len();
+        edits.extend(value.entries().filter(|(k, _)| k == key).map(|(_, old)| (old.span(), new.to_vec())));
+        if edits.len() == before {
+            added.extend_from_slice(b",\"");
+            added.extend_from_slice(key.as_bytes());
+            added.extend_from_slice(b"\":");
+            added.extend_from_slice(new);
         }
     }
     if !added.is_empty() {
@@ -395,6 +394,7 @@ mod tests {
         };
         assert_eq!(set(r#"{"type":"x", "a" : 1e2}"#, &[("a", b"7")]), r#"{"type":"x", "a" : 7}"#);
         assert_eq!(set(r#"{"type":"x","a":1}"#, &[("b", b"7")]), r#"{"type":"x","b":7,"a":1}"#);
+        assert_eq!(set(r#"{"a":1,"b":2,"a":3}"#, &[("a", b"7")]), r#"{"a":7,"b":2,"a":7}"#);
         assert_eq!(set(r#"{"a":1}"#, &[("b", b"7")]), r#"{"b":7,"a":1}"#);
         assert_eq!(set(r#"{}"#, &[("b", b"7"), ("c", b"8")]), r#"{"b":7,"c":8}"#);
     }

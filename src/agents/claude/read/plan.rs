@@ -170,48 +170,47 @@ impl Planner<'_> {
     }
 
     /// Rules 6 and 7: where the conversation ends.
+    ///
+    /// A leaf that `last-prompt` names counts only where the last line does not descend from it: then it is
+    /// the end itself, and what hangs below it was left by a rewind (seven made-up trees, each resumed by
+    /// Claude Code 2.1.332; the client knows no "newest descendant").
     fn leaf(&mut self) -> Option<u32> {
         let named = self.index.leaf.and_then(|id| self.index.find(id)).filter(|&at| self.is_node(at));
-        if let Some(named) = named {
-            let newest = self.newest_below(named, false);
-            if self.exact() {
-                return Some(newest);
-            }
-            let spoken = self.newest_below(named, true);
-            if spoken != newest && !self.is_above(spoken, newest) {
-                self.say_late(newest);
-            }
-            return Some(if self.index.entry(spoken).is_conversation() { spoken } else { newest });
+        let main = || (0..self.count()).rev().filter(|&at| self.is_main(at));
+        let last = main().find(|&at| self.reaches_conversation(at)).or_else(|| main().next())?;
+        let client = named.filter(|&named| !self.is_above(named, last)).unwrap_or(last);
+        if self.exact() {
+            return Some(client);
         }
-        let mut last_main = None;
-        let mut client = None;
-        let mut spoken = None;
-        for at in (0..self.count()).rev() {
-            if !self.is_main(at) {
-                continue;
+        // a system or attachment line may hang on an older line and hide the turns between
+        let Some(spoken) = main().find(|&at| self.index.entry(at).is_conversation()) else {
+            return Some(client);
+        };
+        let spoken = match named {
+            Some(named) if !self.is_below(spoken, named) => client,
+            _ => spoken,
+        };
+        if !self.is_above(spoken, client) {
+            self.say_late(client);
+        }
+        Some(spoken)
+    }
+
+    /// Whether a line descends from another one, as far as its parents are in the file; behind a missing one
+    /// file order decides.
+    fn is_below(&self, below: u32, above: u32) -> bool {
+        let mut at = below;
+        for _ in 0..=self.count() {
+            if at == above {
+                return true;
             }
-            last_main = last_main.or(Some(at));
-            if self.index.entry(at).is_conversation() {
-                spoken = Some(at);
-                client = client.or(Some(at));
-                break;
-            }
-            if client.is_none() && self.reaches_conversation(at) {
-                client = Some(at);
-                if self.exact() {
-                    break;
-                }
+            match self.parent(at) {
+                NONE => return false,
+                DANGLING => return above < at,
+                parent => at = parent,
             }
         }
-        match (self.exact(), client, spoken) {
-            (false, Some(client), Some(spoken)) => {
-                if !self.is_above(spoken, client) {
-                    self.say_late(client);
-                }
-                Some(spoken)
-            }
-            (_, client, _) => client.or(last_main),
-        }
+        false
     }
 
     fn say_late(&mut self, at: u32) {
@@ -247,52 +246,6 @@ impl Planner<'_> {
             at = self.parent(at);
         }
         false
-    }
-
-    /// The last line in file order that descends from `top`, or `top`; of prompts and answers alone
-    /// when `spoken`.
-    fn newest_below(&self, top: u32, spoken: bool) -> u32 {
-        // 0 not known, 1 below, 2 not below
-        let mut state = vec![0u8; self.count() as usize];
-        let set = |state: &mut Vec<u8>, at: u32, to: u8| {
-            if let Some(s) = state.get_mut(at as usize) {
-                *s = to;
-            }
-        };
-        set(&mut state, top, 1);
-        let mut best = top;
-        let mut walk = Vec::new();
-        for start in 0..self.count() {
-            if !self.is_node(start) {
-                continue;
-            }
-            walk.clear();
-            let mut at = start;
-            let found = loop {
-                if at >= DANGLING {
-                    break 2;
-                }
-                match state.get(at as usize) {
-                    Some(0) => {}
-                    Some(&known) => break known,
-                    None => break 2,
-                }
-                // walked already in this round: a cycle that does not hold `top`
-                set(&mut state, at, 2);
-                walk.push(at);
-                at = self.parent(at);
-            };
-            for &w in &walk {
-                set(&mut state, w, found);
-            }
-            if state.get(start as usize) == Some(&1)
-                && start > best
-                && (!spoken || self.index.entry(start).is_conversation())
-            {
-                best = start;
-            }
-        }
-        best
     }
 
     /// Rules 8 to 10: the walk from the leaf to the root.
