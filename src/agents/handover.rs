@@ -180,6 +180,26 @@ impl<'w> Handover<'w> {
         Ok(self.begun.insert(begun))
     }
 
+    /// Begins a session that gets its own id and file again; `directory` is where it is resumed.
+    pub(in crate::agents) fn again(
+        &self,
+        session: Session,
+        target: Target,
+        directory: Option<PathBuf>,
+    ) -> Result<Begun> {
+        let id = session.session_id.clone();
+        let (project, directory, resume) = match directory {
+            None => (PathBuf::new(), String::new(), String::new()),
+            Some(project) => {
+                let directory = note::utf8(&project)?.to_owned();
+                let resume = self.resume(&directory, &id)?;
+                (project, directory, resume)
+            }
+        };
+        let relay_id = note::relay_id(self.world);
+        Ok(Begun { session, project, directory, id, relay_id, now: self.world.now(), target, resume })
+    }
+
     /// The shell command that resumes a session.
     pub(in crate::agents) fn resume(&self, directory: &str, id: &str) -> Result<String> {
         let mut command = String::new();

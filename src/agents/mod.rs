@@ -12,6 +12,7 @@ mod handover;
 pub mod ledger;
 mod note;
 mod paths;
+mod restore;
 mod shell;
 mod tools;
 
