@@ -23,14 +23,19 @@ pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<
 /// `projects/<folder>/<id>.jsonl`: the folder from which the session was read, else that of the directory in
 /// which it goes on.
 fn place(session: &Session, options: &WriteOptions, world: &World) -> Result<(PathBuf, Option<PathBuf>)> {
-    let id = &session.session_id;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if id.is_empty() || id.len() > 200 || !id.chars().all(plain) {
-        return Err(Error::failed(format!("{id:?} is no id that can name a file")));
-    }
+    let plain = |id: &&str| {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !id.is_empty() && id.len() <= 200 && id.chars().all(good)
+    };
+    // what cannot name a file was no file's name either
+    let source = session.source_path.as_deref().map(Path::new);
+    let stem = source.and_then(Path::file_stem).and_then(|s| s.to_str());
+    let Some(id) = [Some(session.session_id.as_str()), stem].into_iter().flatten().find(plain) else {
+        return Err(Error::failed(format!("{:?} is no id that can name a file", session.session_id)));
+    };
     let directory = paths::project(session, options, world);
-    let read = session.source_path.as_deref().map(Path::new).and_then(Path::parent);
-    let stood = read
+    let stood = source
+        .and_then(Path::parent)
         .filter(|folder| folder.parent().and_then(Path::file_name) == Some("projects".as_ref()))
         .and_then(Path::file_name);
     let folder = match (&options.project, &directory, stood, session.working_directory.as_deref()) {
@@ -89,6 +94,10 @@ fn of_native(native: Value<'_>) -> Result<Vec<u8>> {
     }
     let value = native.get("value").ok_or_else(|| Error::shape("a native record needs `value` or `raw`"))?;
     Ok(value.raw().to_vec())
+}
+
+fn is_text(block: Value<'_>) -> bool {
+    block.get("type").and_then(|t| t.text()).is_some_and(|t| t == "text")
 }
 
 /// Puts what records hold into the places of a line, both in order.
@@ -203,9 +212,8 @@ impl<'a> Filling<'a, '_> {
 
     /// A block that stands whole in a record.
     fn whole_block(&mut self, hole: Value<'a>) {
-        let joined = self.open.as_mut().and_then(Iterator::next);
-        if joined.is_some() {
-            return self.put(hole, joined);
+        if let Some(joined) = self.open.as_mut().and_then(Iterator::next) {
+            return self.put(hole, Some(joined));
         }
         let Some(content) = self.next().and_then(|record| record.get("content")) else {
             self.misfit = true;
@@ -218,6 +226,8 @@ impl<'a> Filling<'a, '_> {
         let mut blocks = content.items();
         let block = blocks.next();
         self.open = Some(blocks);
-        self.put(hole, block);
+        // a text block never stands whole: this was a bare string that others joined
+        let bare = block.and_then(|b| b.get("text")).filter(|text| text.text().is_some());
+        self.put(hole, bare.filter(|_| block.is_some_and(is_text)).or(block));
     }
 }
