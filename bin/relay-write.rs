@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             keep_tool_names: w.keep_tool_names,
             dry_run: w.dry_run,
             output: w.output,
+            restore: w.restore,
             ..WriteOptions::default()
         };
         let options = Options { target, write, json: w.json, resume: w.resume };

@@ -3,12 +3,16 @@
 //! A new agent is one folder (`mod.rs locate.rs read.rs write.rs README.md testdata/`) and one line in
 //! [`AGENTS`]; names, help, discovery and the shared tests follow from the table.
 
+mod body;
 pub mod claude;
 pub mod codex;
+mod content;
 mod files;
+mod handover;
 pub mod ledger;
 mod note;
 mod paths;
+mod restore;
 mod shell;
 mod tools;
 

@@ -22,6 +22,12 @@ enum Shape {
     Shell(&'static str),
     /// Runs a program with its arguments, an array in this field.
     Words(&'static str),
+    /// Changes files by a patch of Codex's own form, in this field or as the whole input.
+    Patch(&'static str),
+    /// Writes a whole new file.
+    Create { path: &'static str, content: &'static str },
+    /// Puts one text in the place of another one.
+    Replace { path: &'static str, old: &'static str, new: &'static str },
     /// Keeps a list of steps.
     Plan { list: &'static str, text: &'static str, active: Option<&'static str> },
 }
@@ -44,6 +50,14 @@ pub(in crate::agents) static TOOLS: &[Tool] = &[
         true,
         Shape::Plan { list: "todos", text: "content", active: Some("activeForm") },
     ),
+    row("claude", "Write", true, Shape::Create { path: "file_path", content: "content" }),
+    row(
+        "claude",
+        "Edit",
+        true,
+        Shape::Replace { path: "file_path", old: "old_string", new: "new_string" },
+    ),
+    row("codex", "apply_patch", false, Shape::Patch("input")),
     row("codex", "update_plan", true, Shape::Plan { list: "plan", text: "step", active: None }),
 ];
 
@@ -72,6 +86,15 @@ pub(in crate::agents) fn counterpart(agent: &str, name: &str, input: Value<'_>) 
     Some(Counterpart { name: to.name, input: to.shape.write(&call.does), exact })
 }
 
+/// The input that a call of the table had under its first name, given the call as its counterpart was
+/// written. Only where [`Counterpart::exact`] said so, which is when no original was kept.
+pub(in crate::agents) fn original(name: &str, input: Value<'_>, first: &str) -> Option<Vec<u8>> {
+    let now = TOOLS.iter().find(|t| t.name == name)?;
+    let then = TOOLS.iter().find(|t| t.name == first && t.agent != now.agent)?;
+    let call = now.shape.read(input)?;
+    then.shape.takes(&call).then(|| then.shape.write(&call.does))
+}
+
 /// What a call does, whoever's tool it is; texts are escaped bodies of JSON strings.
 struct Call<'a> {
     does: Does<'a>,
@@ -82,13 +105,17 @@ struct Call<'a> {
 enum Does<'a> {
     Shell(Cow<'a, [u8]>),
     Plan(Vec<(&'a [u8], &'a [u8])>),
+    Patch(Change),
 }
 
 impl Shape {
     fn takes(self, call: &Call<'_>) -> bool {
         matches!(
             (self, &call.does),
-            (Shape::Shell(_) | Shape::Words(_), Does::Shell(_)) | (Shape::Plan { .. }, Does::Plan(_))
+            (Shape::Shell(_) | Shape::Words(_), Does::Shell(_))
+                | (Shape::Plan { .. }, Does::Plan(_))
+                | (Shape::Create { .. }, Does::Patch(Change { old: None, .. }))
+                | (Shape::Replace { .. }, Does::Patch(Change { old: Some(_), .. }))
         )
     }
 
@@ -122,6 +149,12 @@ impl Shape {
                 };
                 Some(Call { does: Does::Shell(text), whole: false })
             }
+            Shape::Patch(field) => {
+                let text = input.text().or_else(|| input.get(field)?.text())?;
+                Some(Call { does: Does::Patch(change(&text.decode())?), whole: false })
+            }
+            // no other agent has such a tool: their calls keep their names
+            Shape::Create { .. } | Shape::Replace { .. } => None,
             Shape::Plan { list, text, .. } => {
                 let list = input.get(list)?;
                 let mut whole = alone;
@@ -167,12 +200,84 @@ impl Shape {
                 }
                 out.push(b']');
             }
+            (Shape::Create { path, content }, Does::Patch(change)) => {
+                for (head, key, text) in [("{", path, &change.path), (",", content, &change.new)] {
+                    let mut body = Vec::new();
+                    write_escaped(&mut body, text);
+                    string(&mut out, head, key, &body);
+                }
+            }
+            (Shape::Replace { path, old, new }, Does::Patch(change)) => {
+                let before = change.old.as_deref().unwrap_or_default();
+                for (head, key, text) in
+                    [("{", path, change.path.as_str()), (",", old, before), (",", new, change.new.as_str())]
+                {
+                    let mut body = Vec::new();
+                    write_escaped(&mut body, text);
+                    string(&mut out, head, key, &body);
+                }
+            }
             // `takes` was asked before
             _ => out.push(b'{'),
         }
         out.push(b'}');
         out
     }
+}
+
+/// The one change that a patch makes to a file.
+struct Change {
+    path: String,
+    /// The lines that go; `None` where the file is new.
+    old: Option<String>,
+    new: String,
+}
+
+/// Reads a patch that adds one file, or changes one place of one file. Others say more than one call of
+/// another tool can say. The form is that of Codex's `apply_patch` (0.20 to 0.171).
+fn change(patch: &str) -> Option<Change> {
+    let mut lines = patch.trim().lines();
+    if lines.next()?.trim_end() != "*** Begin Patch" {
+        return None;
+    }
+    let first = lines.next()?;
+    let mut lines = lines.collect::<Vec<_>>();
+    if lines.pop()?.trim_end() != "*** End Patch" {
+        return None;
+    }
+    if lines.last().is_some_and(|l| *l == "*** End of File") {
+        lines.pop();
+    }
+    if let Some(path) = first.strip_prefix("*** Add File: ") {
+        let mut new = String::new();
+        for line in lines {
+            new.push_str(line.strip_prefix('+')?);
+            new.push('\n');
+        }
+        return Some(Change { path: path.trim().to_owned(), old: None, new });
+    }
+    let path = first.strip_prefix("*** Update File: ")?.trim().to_owned();
+    let (mut old, mut new) = (Vec::new(), Vec::new());
+    for (n, line) in lines.into_iter().enumerate() {
+        match line.split_at_checked(1) {
+            _ if line.starts_with("@@") && n == 0 => {}
+            // a context line that is empty may have lost its space
+            None => {
+                old.push("");
+                new.push("");
+            }
+            Some((" ", text)) => {
+                old.push(text);
+                new.push(text);
+            }
+            Some(("-", text)) => old.push(text),
+            Some(("+", text)) => new.push(text),
+            // a second place, another file, or a move
+            Some(_) => return None,
+        }
+    }
+    // an insertion without any line around it has no place that an edit could name
+    (!old.is_empty() && old != new).then(|| Change { path, old: Some(old.join("\n")), new: new.join("\n") })
 }
 
 /// A word of a command line, quoted only where the shell would read it otherwise.

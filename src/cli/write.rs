@@ -24,7 +24,7 @@ pub struct Writing {
     /// Give the new session this title [default: the source's]
     #[arg(long)]
     pub title: Option<String>,
-    /// Home of the agent that goes on [default: as the agent finds it, CODEX_HOME or ~/.codex]
+    /// Home of the agent that goes on [default: as the agent finds it: CODEX_HOME or ~/.codex, CLAUDE_CONFIG_DIR or ~/.claude]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Write text turns only: no tools, no images
@@ -36,6 +36,9 @@ pub struct Writing {
     /// Leave the names of tools as the source has them
     #[arg(long)]
     pub keep_tool_names: bool,
+    /// Put the original file back under its own id, where there is none; wants the whole of relay-read's stream
+    #[arg(long, conflicts_with_all = ["title", "dialogue_only", "no_note", "keep_tool_names"])]
+    pub restore: bool,
     /// Become the agent in that directory once the one session is written
     #[arg(long, conflicts_with_all = ["dry_run", "json", "output"])]
     pub resume: bool,

@@ -58,6 +58,10 @@ pub fn run(
         return Err(Error::Usage { what: "--json and -o - both want stdout".to_owned(), hint: None });
     }
     let source = Source::new(input, name);
+    if options.target == JSONL && options.write.restore {
+        let what = "--restore puts back a file of an agent, not an archive".to_owned();
+        return Err(Error::Usage { what, hint: None });
+    }
     if options.target == JSONL {
         return archive(source, options, world, emit, report);
     }
@@ -250,7 +254,7 @@ impl Sessions<'_, '_> {
         } else if !options.resume && !written.resume.is_empty() {
             (self.emit)(Piece::Line(&written.resume))?;
         }
-        for line in summary(self.agent, written, options.write.dry_run) {
+        for line in summary(self.agent, written, &options.write) {
             self.report.say(&line);
         }
         Ok(())
@@ -263,8 +267,13 @@ struct Name {
 }
 
 /// What people are told of a written session.
-fn summary(agent: &dyn Agent, written: &Written, dry_run: bool) -> Vec<String> {
-    let done = if dry_run { "would write" } else { "wrote" };
+fn summary(agent: &dyn Agent, written: &Written, options: &WriteOptions) -> Vec<String> {
+    if options.restore {
+        let done = if options.dry_run { "would restore" } else { "restored" };
+        let path = written.path.display();
+        return vec![format!("{done} {path}: the original, {} messages", written.messages)];
+    }
+    let done = if options.dry_run { "would write" } else { "wrote" };
     let mut lines = vec![format!(
         "{done} {}: {} messages, about {} tokens, for {} in {}",
         written.path.display(),

@@ -4,7 +4,10 @@
 
 mod locate;
 mod read;
+mod restore;
 mod write;
+
+pub use restore::line;
 
 use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
 use crate::stream::{Native, Result, Sink, World};

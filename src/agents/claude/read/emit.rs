@@ -67,23 +67,25 @@ impl Window {
 }
 
 /// One record of a line.
-struct Piece<'a> {
-    role: Role,
-    by: By,
-    key: &'static str,
+pub(super) struct Piece<'a> {
+    pub(super) role: Role,
+    pub(super) by: By,
+    pub(super) key: &'static str,
     /// The value of `key`, as JSON.
-    raw: Cow<'a, [u8]>,
+    pub(super) raw: Cow<'a, [u8]>,
     /// Where in the line the value stood.
-    holes: Vec<Range<usize>>,
-    tool_call_id: Option<Text<'a>>,
-    tool_name: Option<Cow<'a, [u8]>>,
-    status: Option<Status>,
+    pub(super) holes: Vec<Range<usize>>,
+    pub(super) tool_call_id: Option<Text<'a>>,
+    pub(super) tool_name: Option<Cow<'a, [u8]>>,
+    pub(super) status: Option<Status>,
     exit_code: Option<i64>,
     /// The server ran it; there is no result by design.
     server: bool,
     /// Which of the line's tool blocks this is.
     tool: Option<u32>,
     spill: Option<String>,
+    /// What kind of call another agent says it was.
+    pub(super) kind: Option<Text<'a>>,
 }
 
 impl<'a> Piece<'a> {
@@ -101,6 +103,7 @@ impl<'a> Piece<'a> {
             server: false,
             tool: None,
             spill: None,
+            kind: None,
         }
     }
 
@@ -326,6 +329,7 @@ impl Emitter<'_> {
 
     /// Facts of a model message, on its first record.
     fn metadata(&mut self, buffer: &mut Vec<u8>, group: u32, message: Option<Value<'_>>, piece: &Piece<'_>) {
+        let mut kind = Vec::new();
         let mut fields: Vec<(&str, &[u8])> = Vec::new();
         if matches!(piece.role, Role::Assistant | Role::Reasoning | Role::ToolCall) && group != self.group {
             self.group = group;
@@ -337,6 +341,10 @@ impl Emitter<'_> {
         }
         if piece.server {
             fields.push(("server", b"true"));
+        }
+        if let Some(text) = piece.kind {
+            write_string(&mut kind, &text.decode());
+            fields.push(("kind", &kind));
         }
         if fields.is_empty() {
             return;
@@ -368,7 +376,7 @@ impl Emitter<'_> {
             Kind::Assistant => {
                 if let Some(content) = line.message.and_then(|m| m.get("content")) {
                     odd |= line.message.is_some_and(|m| m.duplicate_key().is_some());
-                    self.assistant(&mut pieces, &mut odd, content);
+                    self.assistant(&mut pieces, &mut odd, content, line.relay);
                 }
             }
             Kind::Attachment => {
@@ -413,7 +421,10 @@ impl Emitter<'_> {
         live: bool,
     ) {
         let meta = bits & bit::META != 0;
-        let spoken = |text: Text<'v>| {
+        let spoken = |text: Text<'v>, block: usize| {
+            if let Some(told) = line.relay.and_then(|relay| super::relayed::text(relay, text, block)) {
+                return told;
+            }
             if bits & bit::NOTE != 0 {
                 return (Role::User, By::Relay);
             }
@@ -425,7 +436,7 @@ impl Emitter<'_> {
         if let Some(text) = content.text() {
             // the client sends no empty text (case 32 of the bug reports)
             if !text.is_empty() {
-                let (role, by) = spoken(text);
+                let (role, by) = spoken(text, 0);
                 pieces.push(Piece::text(role, by, content));
             }
             return;
@@ -433,11 +444,11 @@ impl Emitter<'_> {
         let mut tool = 0;
         // whether a block may join the record before it
         let mut open = false;
-        for block in content.items() {
+        for (n, block) in content.items().enumerate() {
             if let Some(text) = block.text() {
                 // a bare string in a list: the client passes it over
                 if self.options.history != History::Exact {
-                    let (role, by) = spoken(text);
+                    let (role, by) = spoken(text, n);
                     pieces.push(Piece::text(role, by, block));
                     open = true;
                 } else {
@@ -462,7 +473,7 @@ impl Emitter<'_> {
                 && let Some(text) = value.text()
             {
                 if !text.is_empty() {
-                    let (role, by) = spoken(text);
+                    let (role, by) = spoken(text, n);
                     pieces.push(Piece::text(role, by, value));
                     open = true;
                 }
@@ -526,6 +537,9 @@ impl Emitter<'_> {
             piece.tool_call_id = Some(Text::empty());
         }
         piece.status = Some(if failed { Status::Error } else { Status::Ok });
+        if let Some(relay) = line.relay {
+            super::relayed::result(&mut piece, relay);
+        }
         match content {
             Some(c) if c.text().is_some() || c.kind() == json::Kind::Array => {
                 piece.raw = Cow::Borrowed(c.raw());
@@ -568,7 +582,13 @@ impl Emitter<'_> {
         piece
     }
 
-    fn assistant<'v>(&self, pieces: &mut Vec<Piece<'v>>, odd: &mut bool, content: Value<'v>) {
+    fn assistant<'v>(
+        &self,
+        pieces: &mut Vec<Piece<'v>>,
+        odd: &mut bool,
+        content: Value<'v>,
+        relay: Option<Value<'v>>,
+    ) {
         if let Some(text) = content.text() {
             if !text.is_empty() {
                 pieces.push(Piece::text(Role::Assistant, By::Conversation, content));
@@ -631,6 +651,9 @@ impl Emitter<'_> {
                             piece.raw = Cow::Borrowed(b"null");
                             piece.holes = Vec::new();
                         }
+                    }
+                    if let Some(relay) = relay.filter(|_| !server) {
+                        super::relayed::call(&mut piece, relay, b.input);
                     }
                     pieces.push(piece);
                 }

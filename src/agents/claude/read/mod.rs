@@ -4,6 +4,7 @@ mod emit;
 mod index;
 mod line;
 mod plan;
+mod relayed;
 mod text;
 
 use crate::agents::{Detected, ReadOptions};

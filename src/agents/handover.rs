@@ -1,0 +1,375 @@
+//! What every writer does alike: it counts what is left out, settles where the session goes, and tells the
+//! next model of the handover.
+
+use super::body::Target;
+use super::content::Part;
+use super::note::{self, Note};
+use super::{WriteOptions, Written, paths, shell};
+use crate::record::{End, Harness, Lineage, Origin, Problems, Role, Session};
+use crate::stream::json::{Tape, Value, without_lone_surrogates, write_escaped};
+use crate::stream::{Error, Kind, Record, Result, World, refuse_existing};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Whose session is written.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::agents) struct To {
+    /// Its name in the table of agents.
+    pub(in crate::agents) agent: &'static str,
+    /// Its name for people.
+    pub(in crate::agents) title: &'static str,
+    /// The variable that names its home.
+    pub(in crate::agents) home: &'static str,
+    /// The command that resumes a session, without the id.
+    pub(in crate::agents) resume: &'static str,
+}
+
+/// What a writer gathers while records come.
+#[derive(Debug)]
+pub(in crate::agents) struct Handover<'w> {
+    pub(in crate::agents) options: &'w WriteOptions,
+    pub(in crate::agents) world: &'w World,
+    to: To,
+    pub(in crate::agents) begun: Option<Begun>,
+    end: Option<End>,
+    /// Whether anything but harness text was written.
+    pub(in crate::agents) conversation: bool,
+    pub(in crate::agents) messages: u64,
+    pub(in crate::agents) tokens: u64,
+    dropped: BTreeMap<String, u64>,
+    lost: BTreeMap<Lost, u64>,
+    pub(in crate::agents) problems: Problems,
+    /// Texts of relay's own leading summary, escaped.
+    pub(in crate::agents) summary: Vec<Vec<u8>>,
+    strategy: BTreeSet<&'static str>,
+}
+
+/// What is settled when the session begins.
+#[derive(Debug)]
+pub(in crate::agents) struct Begun {
+    pub(in crate::agents) session: Session,
+    pub(in crate::agents) project: PathBuf,
+    pub(in crate::agents) directory: String,
+    pub(in crate::agents) id: String,
+    pub(in crate::agents) relay_id: String,
+    pub(in crate::agents) now: Timestamp,
+    pub(in crate::agents) target: Target,
+    resume: String,
+}
+
+/// What a record asks of the writer.
+pub(in crate::agents) enum Step {
+    /// Begin with this session.
+    Begin(Session),
+    /// Write this message of the live conversation.
+    Live(Role),
+    /// Nothing.
+    Pass,
+}
+
+/// What the written session says of where it comes from.
+#[derive(Debug, serde::Serialize)]
+pub(in crate::agents) struct Provenance<'a> {
+    relay_id: &'a str,
+    source: Origins<'a>,
+    lineage: Vec<Lineage>,
+}
+
+#[derive(Debug, serde::Serialize)]
+struct Origins<'a> {
+    agent: &'a str,
+    session_id: &'a str,
+    path: Option<&'a str>,
+}
+
+impl<'w> Handover<'w> {
+    pub(in crate::agents) fn new(to: To, options: &'w WriteOptions, world: &'w World) -> Handover<'w> {
+        Handover {
+            options,
+            world,
+            to,
+            begun: None,
+            end: None,
+            conversation: false,
+            messages: 0,
+            tokens: 0,
+            dropped: BTreeMap::new(),
+            lost: BTreeMap::new(),
+            problems: Problems::default(),
+            summary: Vec::new(),
+            strategy: BTreeSet::new(),
+        }
+    }
+
+    /// Counts a record, and says what is to be done with it. The table of harness texts is that of the
+    /// stream's reference.
+    ///
+    /// # Errors
+    /// The session could not be read.
+    pub(in crate::agents) fn step(&mut self, record: &Record<'_>) -> Result<Step> {
+        let head = record.head();
+        match head.kind {
+            Kind::Session => return Ok(Step::Begin(record.decode()?)),
+            Kind::Message => {
+                if let Some(reason) = head.dropped {
+                    let reason = reason.decode();
+                    if matches!(&*reason, "trimmed" | "condensed") {
+                        self.strategy.insert("trimmed");
+                    }
+                    *self.dropped.entry(reason.into_owned()).or_default() += 1;
+                    return Ok(Step::Pass);
+                }
+            }
+            Kind::End => {
+                let end: End = record.decode()?;
+                if let Some(why) = &end.failed {
+                    let id = self.begun.as_ref().map_or("", |b| &b.session.session_id);
+                    return Err(Error::input(format!("session {id}"), format!("could not be read: {why}")));
+                }
+                self.end = Some(end);
+                return Ok(Step::Pass);
+            }
+            Kind::Native | Kind::Abort | Kind::Unknown => return Ok(Step::Pass),
+        }
+        let Some(role) = head.role else { return Ok(Step::Pass) };
+        if role == Role::Reasoning {
+            self.lose(Lost::Reasoning, 1);
+        } else if head.origin == Some(Origin::Harness)
+            && matches!(head.harness, Some(Harness::Environment) | None)
+        {
+            self.lose(Lost::Environment, 1);
+        } else if head.origin == Some(Origin::Relay) && role == Role::User && !head.synthetic {
+            // the note of an earlier relay: the new one says what it said
+        } else if self.options.dialogue_only && matches!(role, Role::ToolCall | Role::ToolResult) {
+            self.lose(Lost::Tools, 1);
+        } else {
+            return Ok(Step::Live(role));
+        }
+        Ok(Step::Pass)
+    }
+
+    /// Settles where the new session goes on and where its file is to be; `file` tells the place in the
+    /// agent's store.
+    pub(in crate::agents) fn begin(
+        &mut self,
+        session: Session,
+        id: String,
+        file: impl FnOnce(&str, Timestamp) -> Result<PathBuf>,
+    ) -> Result<&Begun> {
+        let (options, world) = (self.options, self.world);
+        let project = paths::project(&session, options, world)?;
+        let directory = note::utf8(&project)?.to_owned();
+        let now = world.now();
+        let target = match &options.output {
+            Some(to) if to.as_os_str() == "-" => Target::Stdout,
+            Some(to) => {
+                let to = world.resolve(to);
+                refuse_existing(&to)?;
+                Target::File(to)
+            }
+            None => Target::Store(file(&directory, now)?),
+        };
+        let resume = match target {
+            Target::Store(_) => self.resume(&directory, &id)?,
+            // what lies elsewhere is not found by its id
+            _ => String::new(),
+        };
+        let relay_id = note::relay_id(world);
+        let begun = Begun { session, project, directory, id, relay_id, now, target, resume };
+        Ok(self.begun.insert(begun))
+    }
+
+    /// Begins a session that gets its own id and file again; `directory` is where it is resumed.
+    pub(in crate::agents) fn again(
+        &self,
+        session: Session,
+        target: Target,
+        directory: Option<PathBuf>,
+    ) -> Result<Begun> {
+        let id = session.session_id.clone();
+        let (project, directory, resume) = match directory {
+            None => (PathBuf::new(), String::new(), String::new()),
+            Some(project) => {
+                let directory = note::utf8(&project)?.to_owned();
+                let resume = self.resume(&directory, &id)?;
+                (project, directory, resume)
+            }
+        };
+        let relay_id = note::relay_id(self.world);
+        Ok(Begun { session, project, directory, id, relay_id, now: self.world.now(), target, resume })
+    }
+
+    /// The shell command that resumes a session.
+    pub(in crate::agents) fn resume(&self, directory: &str, id: &str) -> Result<String> {
+        let mut command = String::new();
+        if let Some(root) = &self.options.root {
+            let root = self.world.resolve(root);
+            command = format!("{}={} ", self.to.home, shell::quoted(note::utf8(&root)?)?);
+        }
+        shell::in_directory(directory, &format!("{command}{} {id}", self.to.resume))
+    }
+
+    pub(in crate::agents) fn lose(&mut self, what: Lost, n: u64) {
+        if n > 0 {
+            *self.lost.entry(what).or_default() += n;
+        }
+    }
+
+    /// Whether the texts of relay's own summary are kept for the note's message; else they are to be
+    /// written where they stand.
+    pub(in crate::agents) fn keeps_summary(&mut self, texts: &[Part<'_>]) -> bool {
+        self.strategy.insert("summarized");
+        if self.conversation {
+            return false;
+        }
+        self.summary.extend(texts.iter().map(|t| t.body().into_owned()));
+        self.conversation |= !self.summary.is_empty();
+        self.messages += 1;
+        true
+    }
+
+    pub(in crate::agents) fn provenance<'b>(&self, begun: &'b Begun) -> Provenance<'b> {
+        let strategy = match (self.options.dialogue_only, &self.strategy) {
+            (true, _) => "dialogue",
+            (_, s) if s.contains("summarized") => "summarized",
+            (_, s) if s.contains("trimmed") => "trimmed",
+            _ => "whole",
+        };
+        let s = &begun.session;
+        let mut lineage = s.lineage.clone();
+        lineage.push(Lineage {
+            relay_id: begun.relay_id.clone(),
+            from: s.source_agent.clone(),
+            to: self.to.agent.to_owned(),
+            at: rfc3339(begun.now),
+            strategy: Some(strategy.to_owned()),
+        });
+        let source =
+            Origins { agent: &s.source_agent, session_id: &s.session_id, path: s.source_path.as_deref() };
+        Provenance { relay_id: &begun.relay_id, source, lineage }
+    }
+
+    /// The texts of the first message, escaped: the note, if there is one, and relay's own summary.
+    pub(in crate::agents) fn opening(&self, begun: &Begun) -> Vec<(&'static str, Vec<u8>)> {
+        let mut texts = Vec::new();
+        if self.options.note {
+            // the next model need not hear of what it gets anew, or finds named in its place
+            let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages | Lost::Blocks);
+            let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
+            let note = Note {
+                relay_id: &begun.relay_id,
+                session: &begun.session,
+                target: self.to.title,
+                now: begun.now,
+                project: &begun.project,
+                options: self.options,
+                dropped: &self.dropped,
+                losses: &told.collect::<Vec<_>>(),
+                summary: !self.summary.is_empty(),
+            };
+            let mut text = Vec::new();
+            write_escaped(&mut text, &note.text());
+            texts.push(("note", text));
+        }
+        texts.extend(self.summary.iter().map(|text| ("summary", text.clone())));
+        texts
+    }
+
+    /// What is settled once every record has come.
+    ///
+    /// # Errors
+    /// No live conversation came, or the session is not whole.
+    pub(in crate::agents) fn settled(&mut self) -> Result<Begun> {
+        let (Some(begun), Some(_)) = (self.begun.take(), &self.end) else {
+            return Err(Error::input("stream", "the session is not whole"));
+        };
+        if !self.conversation {
+            let place = format!("session {}", begun.session.session_id);
+            return Err(Error::input(place, "nothing to hand over: it has no live conversation"));
+        }
+        Ok(begun)
+    }
+
+    /// What is told of the work.
+    pub(in crate::agents) fn written(self, begun: Begun) -> Written {
+        let mut problems = self.problems;
+        problems.merge(self.end.unwrap_or_default().problems);
+        Written {
+            agent: self.to.agent.to_owned(),
+            session_id: begun.id,
+            relay_id: begun.relay_id,
+            path: begun.target.path().to_owned(),
+            directory: begun.project,
+            resume: begun.resume,
+            messages: self.messages,
+            tokens: self.tokens,
+            dropped: self.dropped.values().sum(),
+            problems: problems.into_vec(),
+            losses: self.lost.iter().map(|(what, n)| what.words(*n)).collect(),
+        }
+    }
+}
+
+/// Scans a record that is to be written, without its `extra`, and hands it on free of lone surrogates, with
+/// whether it had one: Codex loses a line that holds one (0.47 to 0.171), Claude Code replaces it (2.1.332).
+pub(in crate::agents) fn scanned(
+    record: &Record<'_>,
+    tape: &mut Tape,
+    take: impl FnOnce(Value<'_>, bool) -> Result<()>,
+) -> Result<()> {
+    let shape = |e: crate::stream::json::Error| Error::shape(e.to_string());
+    let value = tape.parse_opaque(record.line(), &["extra"]).map_err(shape)?;
+    if !value.has_lone_surrogate() {
+        return take(value, false);
+    }
+    let line = without_lone_surrogates(record.line());
+    take(tape.parse_opaque(&line, &["extra"]).map_err(shape)?, true)
+}
+
+/// As the clients write times: UTC with milliseconds.
+pub(in crate::agents) fn rfc3339(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// What cannot be carried; the order is that of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::agents) enum Lost {
+    Reasoning,
+    Environment,
+    Tools,
+    Images,
+    MovedImages,
+    Blocks,
+    ResultBlocks,
+}
+
+impl Lost {
+    /// For people, and for the note.
+    pub(in crate::agents) fn words(self, n: u64) -> String {
+        let (one, many) = match self {
+            Lost::Reasoning => (
+                "reasoning block (only its own model can use it)",
+                "reasoning blocks (only their own model can use them)",
+            ),
+            Lost::Environment => {
+                ("text of the source's own environment", "texts of the source's own environment")
+            }
+            Lost::Tools => ("tool call or result", "tool calls and results"),
+            Lost::Images => ("image", "images"),
+            Lost::MovedImages => (
+                "image of the assistant, moved to a user message",
+                "images of the assistant, moved to user messages",
+            ),
+            Lost::Blocks => (
+                "document or other block, named by a text in its place",
+                "documents or other blocks, named by texts in their place",
+            ),
+            Lost::ResultBlocks => (
+                "block of a tool result that is neither text nor image",
+                "blocks of tool results that are neither text nor image",
+            ),
+        };
+        format!("{n} {}", if n == 1 { one } else { many })
+    }
+}
