@@ -61,7 +61,7 @@ pub(in crate::agents) struct Begun {
 /// What a record asks of the writer.
 pub(in crate::agents) enum Step {
     /// Begin with this session.
-    Begin(Session),
+    Begin(Box<Session>),
     /// Write this message of the live conversation.
     Live(Role),
     /// Nothing.
@@ -110,7 +110,7 @@ impl<'w> Handover<'w> {
     pub(in crate::agents) fn step(&mut self, record: &Record<'_>) -> Result<Step> {
         let head = record.head();
         match head.kind {
-            Kind::Session => return Ok(Step::Begin(record.decode()?)),
+            Kind::Session => return Ok(Step::Begin(Box::new(record.decode()?))),
             Kind::Message => {
                 if let Some(reason) = head.dropped {
                     let reason = reason.decode();

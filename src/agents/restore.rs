@@ -103,7 +103,10 @@ impl Restoring<'_> {
         let to = self.original.to;
         if session.source_agent != to.agent {
             return Err(Error::Failed {
-                what: format!("session {} is one of {}: it cannot be restored as {}'s", session.session_id, session.source_agent, to.agent),
+                what: format!(
+                    "session {} is one of {}: it cannot be restored as {}'s",
+                    session.session_id, session.source_agent, to.agent
+                ),
                 hint: Some("without --restore it becomes a new session".to_owned()),
             });
         }
@@ -145,6 +148,9 @@ fn place_of(record: &Record<'_>) -> Option<(u64, u64)> {
 fn partial(line: u64) -> Error {
     Error::Failed {
         what: format!("line {line} of the source is not in the stream"),
-        hint: Some("only a full stream can be restored: relay-read without --lean, no filter that drops records".to_owned()),
+        hint: Some(
+            "only a full stream can be restored: relay-read without --lean, no filter that drops records"
+                .to_owned(),
+        ),
     }
 }

@@ -51,12 +51,7 @@ pub(in crate::agents) static TOOLS: &[Tool] = &[
         Shape::Plan { list: "todos", text: "content", active: Some("activeForm") },
     ),
     row("claude", "Write", true, Shape::Create { path: "file_path", content: "content" }),
-    row(
-        "claude",
-        "Edit",
-        true,
-        Shape::Replace { path: "file_path", old: "old_string", new: "new_string" },
-    ),
+    row("claude", "Edit", true, Shape::Replace { path: "file_path", old: "old_string", new: "new_string" }),
     row("codex", "apply_patch", false, Shape::Patch("input")),
     row("codex", "update_plan", true, Shape::Plan { list: "plan", text: "step", active: None }),
 ];

@@ -5,7 +5,7 @@ use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::formats::jsonl::Archive;
-use crate::record::{Problem, problem};
+use crate::record::{End, Problem, Role, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};
 use std::fs::File;
@@ -182,6 +182,8 @@ struct Sessions<'a, 'w> {
 enum State<'w> {
     Between,
     Writing(Box<dyn Writer + 'w>),
+    /// The session could not begin; whether that matters shows when its conversation does.
+    Doomed(Error),
     /// The session has failed; its records pass by.
     Skipping,
 }
@@ -225,7 +227,13 @@ impl Sessions<'_, '_> {
         }
         match std::mem::replace(&mut self.state, State::Skipping) {
             State::Writing(mut writer) => {
-                writer.record(record)?;
+                if let Err(e) = writer.record(record) {
+                    if kind != Kind::Session || matches!(e, Error::Io { .. } | Error::Closed) {
+                        return Err(e);
+                    }
+                    self.state = State::Doomed(e);
+                    return Ok(());
+                }
                 if kind != Kind::End {
                     self.state = State::Writing(writer);
                     return Ok(());
@@ -238,6 +246,23 @@ impl Sessions<'_, '_> {
                     self.written.push(written);
                 }
                 Ok(())
+            }
+            State::Doomed(e) => {
+                let head = record.head();
+                if head.is_live() && head.origin.is_none() && head.role != Some(Role::System) {
+                    return Err(e);
+                }
+                if kind != Kind::End {
+                    self.state = State::Doomed(e);
+                    return Ok(());
+                }
+                self.state = State::Between;
+                // that it has no folder is nothing against a session of which nothing would be written
+                let place = format!("session {}", self.session);
+                Err(match record.decode::<End>()?.failed {
+                    Some(why) => Error::input(place, format!("could not be read: {why}")),
+                    None => Error::input(place, "nothing to hand over: it has no live conversation"),
+                })
             }
             other => {
                 self.state = if kind == Kind::End { State::Between } else { other };

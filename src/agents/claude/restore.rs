@@ -75,7 +75,10 @@ pub fn line(records: &[&[u8]]) -> Result<Option<Vec<u8>>> {
     };
     let mut filling = Filling { records: values.iter(), open: None, edits: Vec::new(), misfit: false };
     filling.line(extra);
-    if filling.misfit || filling.open.is_some_and(|mut rest| rest.next().is_some()) || filling.records.next().is_some() {
+    if filling.misfit
+        || filling.open.is_some_and(|mut rest| rest.next().is_some())
+        || filling.records.next().is_some()
+    {
         return Err(Error::shape("the records of this line do not fit its `extra`"));
     }
     let base = extra.span().start;

@@ -125,7 +125,7 @@ impl Ids {
 impl Writer for Chain<'_> {
     fn record(&mut self, record: &Record<'_>) -> Result<()> {
         match self.hand.step(record)? {
-            Step::Begin(session) => self.begin(session),
+            Step::Begin(session) => self.begin(*session),
             Step::Live(role) => self.live(role, record),
             Step::Pass => Ok(()),
         }
@@ -152,7 +152,8 @@ impl Chain<'_> {
             let folder = home(options, world)?.join("projects").join(folder_name(Path::new(directory)));
             Ok(folder.join(format!("{named}.jsonl")))
         })?;
-        let mut envelope = b",\"isSidechain\":false,\"userType\":\"external\",\"entrypoint\":\"cli\"".to_vec();
+        let mut envelope =
+            b",\"isSidechain\":false,\"userType\":\"external\",\"entrypoint\":\"cli\"".to_vec();
         let branch = begun.session.git.as_ref().and_then(|g| g.branch.as_deref()).unwrap_or_default();
         for (key, text) in [
             ("cwd", begun.directory.as_str()),
@@ -282,7 +283,9 @@ impl Chain<'_> {
     fn assistant(&mut self, block: &[u8], stop: &str, before: u64, relay: &[u8]) -> Result<()> {
         let Some(id) = self.message.as_ref().map(|m| m.id.clone()) else { return Ok(()) };
         self.open("assistant")?;
-        self.body.put(format!("{{\"id\":\"{id}\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[").as_bytes())?;
+        self.body.put(
+            format!("{{\"id\":\"{id}\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[").as_bytes(),
+        )?;
         self.body.put(block)?;
         // what the client goes by to know how full the window is
         let usage = format!(
@@ -457,9 +460,10 @@ impl Chain<'_> {
     /// alone (2.1.332).
     fn open_message(&mut self, head: &Head<'_>, call: bool) -> Result<()> {
         let group = head.group.map(|g| g.raw());
-        let joins = self.message.as_ref().is_some_and(|m| {
-            !m.answered && (m.group.as_deref() == group || call && m.calls)
-        });
+        let joins = self
+            .message
+            .as_ref()
+            .is_some_and(|m| !m.answered && (m.group.as_deref() == group || call && m.calls));
         if !joins {
             self.close_message()?;
             let id = self.ids.message();
@@ -568,7 +572,9 @@ impl Chain<'_> {
         if kinds.iter().any(|k| k == "\"note\"") {
             line.extend_from_slice(b",\"note\":true");
         }
-        line.extend_from_slice(format!(",\"parts\":[{}]}},\"uuid\":\"{id}\",\"timestamp\":", kinds.join(",")).as_bytes());
+        line.extend_from_slice(
+            format!(",\"parts\":[{}]}},\"uuid\":\"{id}\",\"timestamp\":", kinds.join(",")).as_bytes(),
+        );
         let at = begun.session.created_at.clone().unwrap_or_else(|| rfc3339(begun.now));
         write_string(&mut line, &at);
         line.extend_from_slice(b"}\n");

@@ -90,7 +90,7 @@ struct Turn {
 impl Writer for Rollout<'_> {
     fn record(&mut self, record: &Record<'_>) -> Result<()> {
         match self.hand.step(record)? {
-            Step::Begin(session) => self.begin(session),
+            Step::Begin(session) => self.begin(*session),
             Step::Live(role) => self.live(role, record),
             Step::Pass => Ok(()),
         }

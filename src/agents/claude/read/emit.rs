@@ -22,6 +22,9 @@ use std::path::Path;
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
 
+/// Parts of the second of several records on one line are numbered from here on, of the third from twice this.
+const PARTS: u64 = 1000;
+
 /// Spilled tool output is read back up to this size, in bytes.
 const SPILL: u64 = 4 << 20;
 
@@ -221,7 +224,9 @@ impl Emitter<'_> {
         if pieces.is_empty() {
             return if odd { Ok(()) } else { self.native_value(&line, number) };
         }
-        let dropped = if part.is_some() { None } else { Some(plan::reason(self.index, at)) };
+        // reminders that hang on the live path are sent with it
+        let reminder = e.kind() == Kind::Attachment && plan::is_on_live_path(self.index, at);
+        let dropped = if part.is_some() || reminder { None } else { Some(plan::reason(self.index, at)) };
         self.messages(at, number, value, &fields, &pieces, part, dropped, plan, !odd)
     }
 
@@ -280,7 +285,11 @@ impl Emitter<'_> {
                 seq: Some(self.seq),
                 turn: Some(self.turn.max(1)),
                 line: Some(number),
-                part: (pieces.len() > 1).then_some(n as u64),
+                part: match self.index.record_of_line(at) {
+                    (0, false) => (pieces.len() > 1).then_some(n as u64),
+                    // several records on one line
+                    (record, _) => Some(record * PARTS + n as u64),
+                },
                 group: group.map(|g| g.raw()),
                 tool_call_id: piece.tool_call_id.map(|t| t.raw()),
                 tool_name: piece.tool_name.as_deref().or(name.as_deref()),

@@ -265,6 +265,19 @@ impl Index {
         u64::from(entry) + 1 - before as u64
     }
 
+    /// Which record of its line an entry is, and whether it has others beside it.
+    pub(super) fn record_of_line(&self, entry: u32) -> (u64, bool) {
+        if self.extras.is_empty() {
+            return (0, false);
+        }
+        let is_extra = |e: u32| self.extras.binary_search(&e).is_ok();
+        let mut before = 0;
+        while is_extra(entry.saturating_sub(before)) {
+            before += 1;
+        }
+        (u64::from(before), before > 0 || is_extra(entry + 1))
+    }
+
     /// Where the line of an entry begins and how long it is without its line feed.
     pub(super) fn place(&self, entry: u32) -> (u64, usize) {
         let mark = entry as usize / 256;

@@ -59,6 +59,12 @@ pub(super) fn reason(index: &Index, entry: u32) -> Reason {
     })
 }
 
+/// Whether a line that is no message itself stands among the live ones.
+pub(super) fn is_on_live_path(index: &Index, entry: u32) -> bool {
+    let e = index.entry(entry);
+    e.has(bit::PATH) && (e.bits >> bit::REASON) & 7 == NO_REASON && !e.has(bit::QUEUED)
+}
+
 struct Planner<'a> {
     index: &'a mut Index,
     native: &'a Native,

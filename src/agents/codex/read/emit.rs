@@ -15,6 +15,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
 
+/// A range of a line and what stands there in its skeleton.
+type Hole = (std::ops::Range<usize>, Cow<'static, [u8]>);
+
 /// Calls whose result has not come and whose name is remembered for it.
 const OPEN_CALLS: usize = 4096;
 
@@ -259,7 +262,7 @@ impl<'e> Emitter<'e> {
         dropped: Option<Reason>,
         origin: &Origin<'_>,
         part: Option<u64>,
-        extra: Option<(&Extra<'_>, &[(std::ops::Range<usize>, Cow<'static, [u8]>)], usize)>,
+        extra: Option<(&Extra<'_>, &[Hole], usize)>,
         prompt: &mut bool,
     ) -> Result<()> {
         self.begin(piece, dropped, origin, part, false, prompt);

@@ -476,7 +476,7 @@ pub(super) struct Prepared<'a> {
 pub(super) fn prepare<'a>(line: &'a [u8], tape: &mut Tape, bare: bool, rescue: bool) -> Prepared<'a> {
     let damage = match tape.parse(line).map(|v| (v.is_object(), v.has_lone_surrogate())) {
         Ok((true, false)) => {
-            return Prepared { bytes: Cow::Borrowed(line), records: vec![0..line.len()], damage: None };
+            return Prepared { bytes: Cow::Borrowed(line), records: std::iter::once(0..line.len()).collect(), damage: None };
         }
         Ok((true, true)) => problem::SURROGATE,
         Ok((false, _)) => problem::UNKNOWN_TYPE,
@@ -497,7 +497,7 @@ pub(super) fn prepare<'a>(line: &'a [u8], tape: &mut Tape, bare: bool, rescue: b
         prepared.bytes = Cow::Owned(fixed);
     }
     prepared.records = match tape.parse(&prepared.bytes).is_ok_and(|v| v.is_object()) {
-        true => vec![0..prepared.bytes.len()],
+        true => std::iter::once(0..prepared.bytes.len()).collect(),
         false => fragments(&prepared.bytes, tape, bare),
     };
     prepared

@@ -1,6 +1,7 @@
 use super::*;
 use crate::stream::Source;
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 
 struct Home(tempfile::TempDir);
 
