@@ -463,7 +463,7 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// A text whose bytes hold no escapes, quotes or control characters.
-    pub(super) fn plain(raw: &'a [u8]) -> Text<'a> {
+    pub(super) fn unescaped(raw: &'a [u8]) -> Text<'a> {
         Text { raw, escaped: false }
     }
 
@@ -475,6 +475,11 @@ impl<'a> Text<'a> {
     /// The bytes between the quotes.
     pub fn raw(&self) -> &'a [u8] {
         self.raw
+    }
+
+    /// The bytes of the string itself, when it holds no escapes.
+    pub fn plain(&self) -> Option<&'a [u8]> {
+        (!self.escaped).then_some(self.raw)
     }
 
     /// Whether the string is empty.

@@ -222,7 +222,7 @@ impl<'a> Cursor<'a> {
         if self.eat(b"null").is_some() {
             return Some(None);
         }
-        self.word().map(|raw| Some(Text::plain(raw)))
+        self.word().map(|raw| Some(Text::unescaped(raw)))
     }
 
     /// A string without escapes.

@@ -8,6 +8,7 @@ use crate::agents::{History, ReadOptions};
 use crate::record::{Lineage, Problems, problem};
 use crate::stream::json::{self, Tape, Text, Value};
 use crate::stream::{Error, Lines, Native, Result};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
@@ -318,7 +319,10 @@ impl Index {
 
     pub(super) fn hash(&self, text: Text<'_>) -> u64 {
         // one id may be spelled with and without escapes
-        self.hasher.hash_one(text.decode().as_bytes())
+        match text.plain() {
+            Some(bytes) => self.hasher.hash_one(bytes),
+            None => self.hasher.hash_one(text.decode().as_bytes()),
+        }
     }
 
     /// The entry with this id, links and state lines too.
@@ -507,21 +511,21 @@ impl Index {
     fn record(&mut self, at: u32, value: Value<'_>, mut bits: u32) {
         let line = self.line_of(at);
         let fields = Fields::of(value);
-        let kind = match fields.kind.map(|t| t.decode()).as_deref() {
-            Some("user") => Kind::User,
-            Some("assistant") => Kind::Assistant,
-            Some("attachment") => Kind::Attachment,
-            Some("system") => Kind::System,
-            Some("progress") => Kind::Progress,
+        let decoded = fields.kind.map(|t| {
+            t.plain().map_or_else(|| Cow::Owned(t.decode().into_owned().into_bytes()), Cow::Borrowed)
+        });
+        let kind = match decoded.as_deref() {
+            Some(b"user") => Kind::User,
+            Some(b"assistant") => Kind::Assistant,
+            Some(b"attachment") => Kind::Attachment,
+            Some(b"system") => Kind::System,
+            Some(b"progress") => Kind::Progress,
             Some(other) => {
-                if STATE_TYPES.contains(&other) {
+                if STATE_TYPES.iter().any(|t| t.as_bytes() == other) {
                     self.facts.claude += 1;
                 } else {
-                    self.problems.add(
-                        problem::UNKNOWN_TYPE,
-                        Some(line),
-                        other.chars().take(60).collect::<String>(),
-                    );
+                    let name = String::from_utf8_lossy(other).chars().take(60).collect::<String>();
+                    self.problems.add(problem::UNKNOWN_TYPE, Some(line), name);
                 }
                 Kind::State
             }

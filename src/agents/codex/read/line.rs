@@ -476,7 +476,11 @@ pub(super) struct Prepared<'a> {
 pub(super) fn prepare<'a>(line: &'a [u8], tape: &mut Tape, bare: bool, rescue: bool) -> Prepared<'a> {
     let damage = match tape.parse(line).map(|v| (v.is_object(), v.has_lone_surrogate())) {
         Ok((true, false)) => {
-            return Prepared { bytes: Cow::Borrowed(line), records: std::iter::once(0..line.len()).collect(), damage: None };
+            return Prepared {
+                bytes: Cow::Borrowed(line),
+                records: std::iter::once(0..line.len()).collect(),
+                damage: None,
+            };
         }
         Ok((true, true)) => problem::SURROGATE,
         Ok((false, _)) => problem::UNKNOWN_TYPE,
