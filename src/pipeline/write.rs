@@ -1,10 +1,10 @@
 //! What relay-write does: every session of a stream becomes a new session of an agent, or the stream an
 //! archive.
 
-use crate::agents::{Agent, WriteOptions, Writer, Written, named};
-use crate::formats::jsonl::Archive;
 use super::filter::Through;
+use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::filters::pair::{self, Pair};
+use crate::formats::jsonl::Archive;
 use crate::record::{Problem, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};

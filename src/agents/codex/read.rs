@@ -10,6 +10,7 @@
 //! | `emit` | the second pass: every line becomes its records |
 //! | `events`, `files` | the rescue from screen events; the files that calls touch |
 //! | `restore` | from records back to the line |
+//! | `time` | times as the client writes them |
 
 mod base64;
 mod chain;
@@ -25,6 +26,7 @@ mod replay;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use restore::restore;
 

@@ -40,9 +40,13 @@ mod tests {
 
     #[test]
     fn bytes_come_back() {
-        for (bytes, text) in
-            [(&b""[..], ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"foo", "Zm9v"), (b"\xff\xfe\x00\x10", "//4AEA==")]
-        {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            (b"f", "Zg=="),
+            (b"fo", "Zm8="),
+            (b"foo", "Zm9v"),
+            (b"\xff\xfe\x00\x10", "//4AEA=="),
+        ] {
             let mut out = Vec::new();
             encode(&mut out, bytes);
             assert_eq!(out, text.as_bytes());

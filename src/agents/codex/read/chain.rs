@@ -52,7 +52,11 @@ pub(super) struct Chain<'a> {
 }
 
 /// Follows `history_base` from a file back to the first one.
-pub(super) fn follow<'a>(native: &'a Native, store: Option<&Path>, problems: &mut Problems) -> Result<Chain<'a>> {
+pub(super) fn follow<'a>(
+    native: &'a Native,
+    store: Option<&Path>,
+    problems: &mut Problems,
+) -> Result<Chain<'a>> {
     let mut newest_first = vec![Segment { file: File::Given(native), upto: u64::MAX, id: None }];
     let mut base = base_of(native)?;
     let mut seen = HashSet::new();

@@ -40,7 +40,8 @@ impl Files {
             }
             What::FunctionOutput | What::CustomOutput if self.0.is_open(call) => {
                 let output = field(item.payload, "output");
-                let words = output.and_then(|o| o.text().or_else(|| o.items().find_map(|part| text(part, "text"))));
+                let words =
+                    output.and_then(|o| o.text().or_else(|| o.items().find_map(|part| text(part, "text"))));
                 let failed = words.is_some_and(|w| outcome_of(w).status == Status::Error);
                 self.0.settle(call, !failed, None, when.map(str::to_owned));
             }
@@ -50,7 +51,8 @@ impl Files {
 
     /// `{"input": patch}`, `{"command": [..]}`, `{"command": ".."}`, `{"cmd": ".."}`.
     fn arguments(&mut self, call: u64, arguments: Value<'_>, directory: Option<&str>) {
-        let own = text(arguments, "workdir").or_else(|| text(arguments, "working_directory")).map(|d| d.decode());
+        let own =
+            text(arguments, "workdir").or_else(|| text(arguments, "working_directory")).map(|d| d.decode());
         let directory = own.as_deref().filter(|d| d.starts_with('/')).or(directory);
         if let Some(input) = text(arguments, "input").filter(|i| holds_patch(i.raw())) {
             return self.patch(call, &input.decode(), directory);
@@ -66,7 +68,10 @@ impl Files {
             }
             [name, input] if name == "apply_patch" => self.patch(call, input, directory),
             // words that the shell would not split or expand again
-            _ if words.iter().all(|w| w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./,:=+@%".contains(&b))) => {
+            _ if words
+                .iter()
+                .all(|w| w.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./,:=+@%".contains(&b))) =>
+            {
                 self.shell(call, &words.join(" "), directory);
             }
             _ => {}
@@ -86,12 +91,16 @@ impl Files {
     /// The files that a patch in Codex's own format names.
     fn patch(&mut self, call: u64, patch: &str, directory: Option<&str>) {
         let at = |path: &str| match directory {
-            Some(directory) if !path.starts_with('/') => format!("{}/{path}", directory.trim_end_matches('/')),
+            Some(directory) if !path.starts_with('/') => {
+                format!("{}/{path}", directory.trim_end_matches('/'))
+            }
             _ => path.to_owned(),
         };
         let mut updated: Option<String> = None;
         for line in patch.lines() {
-            let Some((what, path)) = line.strip_prefix("*** ").and_then(|l| l.split_once(": ")) else { continue };
+            let Some((what, path)) = line.strip_prefix("*** ").and_then(|l| l.split_once(": ")) else {
+                continue;
+            };
             let path = at(path.trim());
             let effect = match what {
                 "Add File" => Effect::Create,

@@ -7,7 +7,8 @@ use crate::record::Harness;
 use crate::stream::json::Text;
 
 /// Start of a summary that the client wrote for its next context.
-pub(super) const SUMMARY_PREFIX: &str = "Another language model started to solve this problem and produced a summary of its thinking process.";
+pub(super) const SUMMARY_PREFIX: &str =
+    "Another language model started to solve this problem and produced a summary of its thinking process.";
 
 /// Start and end marker, compared without case on the trimmed text.
 const CONTEXTUAL: [(&str, &str); 13] = [
@@ -122,7 +123,10 @@ pub(super) fn is_contextual_text(text: &str) -> bool {
     let text = text.trim();
     let starts = |s: &str| text.get(..s.len()).is_some_and(|t| t.eq_ignore_ascii_case(s));
     let ends = |s: &str| {
-        text.len().checked_sub(s.len()).and_then(|at| text.get(at..)).is_some_and(|t| t.eq_ignore_ascii_case(s))
+        text.len()
+            .checked_sub(s.len())
+            .and_then(|at| text.get(at..))
+            .is_some_and(|t| t.eq_ignore_ascii_case(s))
     };
     CONTEXTUAL.iter().any(|(s, e)| starts(s) && ends(e))
 }

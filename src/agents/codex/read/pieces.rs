@@ -3,10 +3,10 @@
 //! Text stays in the spelling of the line; what a record holds is named as a hole of the line, so that the
 //! rest can ride in `extra`.
 
-use super::compact::{compact, literal, numbers_are_plain};
+use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{Item, What, field, text};
-use crate::record::{Role, Status};
+use crate::record::{Harness, Role, Status};
 use crate::stream::By;
 use crate::stream::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
 use std::borrow::Cow;
@@ -16,7 +16,10 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub(super) enum Block<'a> {
     Text(Cow<'a, [u8]>),
-    Image { media_type: &'a [u8], data: &'a [u8] },
+    Image {
+        media_type: &'a [u8],
+        data: &'a [u8],
+    },
     Url(&'a [u8]),
     /// A block that relay has no word for, as JSON.
     Other(&'a [u8]),
@@ -188,7 +191,8 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
             all.pieces.push(piece);
         }
         What::CustomCall => {
-            let input = field(payload, "input").map_or(Cow::Borrowed(&b"\"\""[..]), |v| Cow::Borrowed(v.raw()));
+            let input =
+                field(payload, "input").map_or(Cow::Borrowed(&b"\"\""[..]), |v| Cow::Borrowed(v.raw()));
             all.pieces.push(call(raw("call_id"), raw("name"), input, "custom"));
         }
         What::LocalShell => {
@@ -232,8 +236,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
             all.pieces.push(piece);
         }
         What::Compaction => {
-            all.pieces
-                .push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
+            all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
         }
     }
     if let Some(relay) = relay {
@@ -252,14 +255,24 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
 }
 
 /// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
-/// `{"parts":["note","summary"]}` for the parts of a message; `tool_name`, `tool_call_id` and `input` of a
+/// `{"parts":["note","summary"]}` for the parts of a message, `harness` or `role` for a whole one; `tool_name`, `tool_call_id` and `input` of a
 /// call; `status` of a result.
-fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>, relay: Value<'a>) {
+fn of_relay<'a>(
+    pieces: &mut [Piece<'a>],
+    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
+    relay: Value<'a>,
+) {
     let note = field(relay, "note").and_then(|n| n.bool()) == Some(true);
     let raw = |key: &str| text(relay, key).map(|t| Cow::Borrowed(t.raw()));
     for piece in pieces {
         if note {
             piece.by = By::Relay;
+        }
+        if let Some(kind) = text(relay, "harness").and_then(|k| Harness::parse(k.raw())) {
+            piece.by = By::Harness(kind);
+        }
+        if piece.role == Role::User && text(relay, "role").is_some_and(|r| r == "summary") {
+            piece.role = Role::Summary;
         }
         if matches!(piece.role, Role::ToolCall | Role::ToolResult)
             && let Some(id) = raw("tool_call_id")
@@ -319,7 +332,8 @@ fn arguments_value(arguments: Text<'_>) -> (Cow<'_, [u8]>, bool) {
     let lone = value.has_lone_surrogate();
     let packed = compact(&decoded);
     let whole = matches!(packed, Cow::Borrowed(_)) && !fragile && !lone && numbers_are_plain(&packed);
-    let input = if lone { without_lone_surrogates(packed.as_bytes()) } else { packed.into_owned().into_bytes() };
+    let input =
+        if lone { without_lone_surrogates(packed.as_bytes()) } else { packed.into_owned().into_bytes() };
     (Cow::Owned(input), whole)
 }
 
@@ -426,7 +440,8 @@ fn output<'a>(
             }
         }
         Some(value) if value.kind() == Kind::Array => {
-            outcome = value.items().filter_map(|p| text(p, "text")).map(outcome_of).next().unwrap_or_default();
+            outcome =
+                value.items().filter_map(|p| text(p, "text")).map(outcome_of).next().unwrap_or_default();
             content = blocks(output);
         }
         // shapes that the client cannot read: their words are still the result
@@ -541,15 +556,10 @@ fn unwrapped(text: Text<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     field(wrapper, "metadata").filter(Value::is_object)?;
     let inner = field(wrapper, "output")?;
     let words = inner.text()?;
-    if literal(&words.decode()).as_bytes() != inner.raw() {
+    if !escapes_are_shortest(words.raw()) {
         return None;
     }
-    let shell = [
-        decoded.get(..inner.span().start)?,
-        "null",
-        decoded.get(inner.span().end..)?,
-    ]
-    .concat();
+    let shell = [decoded.get(..inner.span().start)?, "null", decoded.get(inner.span().end..)?].concat();
     // the string itself must also be one that its value gives back
     Some((words.raw().to_vec(), literal(&shell).into_bytes()))
 }

@@ -4,9 +4,10 @@ use super::chain::Segment;
 use super::index::{Entry, Index, Kind, flag};
 use super::line::{self, Standing, field, text};
 use crate::agents::History;
-use crate::record::Reason;
+use crate::record::{Reason, problem};
 use crate::stream::json::{Tape, Value};
 use crate::stream::{Error, Lines, Result};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Tokens of earlier prompts that the client keeps beside a summary it makes itself (rule 11).
@@ -127,7 +128,8 @@ impl Run<'_> {
                 Kind::Replaced => {}
                 Kind::RolledBack => pending = pending.saturating_add(entry.aux),
                 Kind::Started => {
-                    let fits = turn.as_ref().is_some_and(|t| t.id == 0 || entry.aux == 0 || t.id == entry.aux);
+                    let fits =
+                        turn.as_ref().is_some_and(|t| t.id == 0 || entry.aux == 0 || t.id == entry.aux);
                     if fits && let Some(turn) = turn.take() {
                         close(turn, &mut pending);
                     }
@@ -173,7 +175,8 @@ impl Run<'_> {
 
     fn step(&mut self, at: usize, dead: &HashSet<usize>) -> Result<()> {
         let Some(&entry) = self.entry(at) else { return Ok(()) };
-        let number = u32::try_from(at).map_err(|_| Error::failed("a session of over four thousand million lines"))?;
+        let number =
+            u32::try_from(at).map_err(|_| Error::failed("a session of over four thousand million lines"))?;
         match entry.kind {
             Kind::Item => self.live.push(number),
             Kind::RolledBack => self.roll_back(usize::try_from(entry.aux).unwrap_or(usize::MAX)),
@@ -213,7 +216,8 @@ impl Run<'_> {
         if turns == 0 {
             return;
         }
-        let nth = self.live.iter().enumerate().rev().filter(|(_, n)| is(self, **n, flag::BOUNDARY)).nth(turns - 1);
+        let nth =
+            self.live.iter().enumerate().rev().filter(|(_, n)| is(self, **n, flag::BOUNDARY)).nth(turns - 1);
         let mut cut = nth.map_or(first, |(at, _)| at);
         // context that was told right before the turn goes with it
         while cut > first && self.live.get(cut - 1).is_some_and(|n| is(self, *n, flag::CONTEXTUAL)) {
@@ -278,27 +282,36 @@ impl Run<'_> {
         let mut lines = Lines::new(native.reader_at(entry.offset)?);
         let mut tape = Tape::new();
         let Some(found) = lines.next_line().map_err(Error::io(native.name()))? else { return Ok(Vec::new()) };
-        let prepared = line::prepare(found.bytes, &mut tape, bare, self.history != History::Exact);
         // which record of the line it is: entries of one line stand together
         let same = |e: &&Entry| e.line == entry.line && e.segment == entry.segment && e.kind == Kind::Item;
         let before = self.entries.get(..at).unwrap_or_default().iter().rev().take_while(same).count();
-        let mut skip = if entry.kind == Kind::Item { before } else { 0 };
-        for range in prepared.records {
-            let record = prepared.bytes.get(range).unwrap_or_default();
-            let Ok(value) = tape.parse(record) else { continue };
+        let skip = if entry.kind == Kind::Item { before } else { 0 };
+        let scanned = tape.parse(found.bytes);
+        let damage = line::damage(found.bytes, scanned);
+        let (bytes, records) = match (scanned, damage) {
+            (Ok(_), None) => (Cow::Borrowed(found.bytes), vec![0..found.bytes.len()]),
+            (_, damage) => {
+                let damage = damage.unwrap_or(problem::BAD_LINE);
+                let repaired = line::repair(found.bytes, damage, &mut tape, bare);
+                (repaired.bytes, repaired.records)
+            }
+        };
+        let mut items = 0;
+        for range in records {
+            let Ok(value) = tape.parse(bytes.get(range).unwrap_or_default()) else { continue };
             let payload = match line::sort(value, bare).sort {
                 line::Sort::Item(item) => Some(item.payload),
-                line::Sort::Compacted(c) => match entry.kind {
-                    Kind::Replaced => c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at))),
-                    _ => return Ok(vec![c.message.decode().into_owned()]),
-                },
+                line::Sort::Compacted(c) if entry.kind == Kind::Replaced => {
+                    c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
+                }
+                line::Sort::Compacted(c) => return Ok(vec![c.message.decode().into_owned()]),
                 _ => None,
             };
             let Some(payload) = payload else { continue };
-            if skip == 0 {
+            if items == skip {
                 return Ok(input_texts(payload));
             }
-            skip -= 1;
+            items += 1;
         }
         Ok(Vec::new())
     }

@@ -1,11 +1,11 @@
 //! From the records of one line back to the line.
 
+use super::base64::decode;
+use super::compact::{compact, literal};
 use super::line::{self, field};
 use super::pieces::slots;
-use super::compact::{compact, literal};
 use crate::stream::json::{Kind, Tape, Value};
 use crate::stream::{Error, Result, splice};
-use super::base64::decode;
 
 /// Puts a source line together again from all of its records, in any order. `None` when they hold nothing
 /// of the line: made records, or records that were read without `extra`.
