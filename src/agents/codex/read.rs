@@ -10,6 +10,7 @@
 //! | `emit` | the second pass: every line becomes its records |
 //! | `events`, `files` | the rescue from screen events; the files that calls touch |
 //! | `restore` | from records back to the line |
+//! | `time` | times as the client writes them |
 
 mod base64;
 mod chain;
@@ -25,10 +26,11 @@ mod replay;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod time;
 
 pub use restore::restore;
 
-use crate::agents::{Detected, ReadOptions};
+use crate::agents::{Detected, History, ReadOptions};
 use crate::record::{End, Problems, Session, VERSION, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Lines, Native, Result, Sink};
@@ -64,10 +66,19 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
     let mut problems = Problems::default();
     let chain = chain::follow(native, options.place.as_deref(), &mut problems)?;
     let mut index = index::index(&chain.segments, options)?;
-    let replay = replay::replay(&index, &chain.segments, options.history)?;
+    let mut replay = replay::replay(&index, &chain.segments, options.history)?;
     problems.merge(std::mem::take(&mut index.problems).into_vec());
     if index.from_events.is_some() {
         problems.add(problem::RESCUED, None, "no response items: the conversation is read from events");
+    }
+    if index.bare.last() == Some(&true) {
+        let note = "the format of Codex 0.20 to 0.29, which no client from 0.47 on resumes";
+        if options.history == History::Exact {
+            problems.add(problem::UNKNOWN_VERSION, None, note);
+            replay.drop_all();
+        } else {
+            problems.add(problem::RESCUED, None, note);
+        }
     }
     if replay.undone > 0 {
         let note = "the only summary is unreadable: the conversation before it is live again";

@@ -77,7 +77,8 @@ fn is_compact(json: &str) -> bool {
     true
 }
 
-fn escapes_are_shortest(raw: &[u8]) -> bool {
+/// Whether a string, given without its quotes or with them, is spelled as [`literal`] does.
+pub(super) fn escapes_are_shortest(raw: &[u8]) -> bool {
     let mut at = 0;
     while let Some(n) = raw.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         at += n;

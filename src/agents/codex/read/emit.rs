@@ -7,6 +7,7 @@ use super::index::{Entry, Index, Kind, flag, is_summary};
 use super::line::{self, Compacted, Sort};
 use super::pieces::{Block, Body, Piece, Pieces, pieces};
 use super::replay::{Fate, Replay};
+use super::time;
 use crate::agents::{History, ReadOptions};
 use crate::record::{Problems, Reason, Role, problem};
 use crate::stream::json::{Tape, Text, Value, write_escaped, write_string};
@@ -14,9 +15,6 @@ use crate::stream::{By, Draft, Error, Lines, Result, Sink, number};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
-
-/// A range of a line and what stands there in its skeleton.
-type Hole = (std::ops::Range<usize>, Cow<'static, [u8]>);
 
 /// Calls whose result has not come and whose name is remembered for it.
 const OPEN_CALLS: usize = 4096;
@@ -113,66 +111,82 @@ impl<'e> Emitter<'e> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return self.native_raw(place, bytes);
         }
-        let rescue = self.options.history != History::Exact;
-        let prepared = line::prepare(bytes, tape, place.bare, rescue);
-        let single = prepared.records.len() == 1;
-        let damage = prepared.damage;
+        // the first pass has checked the encoding of most files, and where it is broken says so
+        let scanned = if self.index.utf8 { tape.parse_again(bytes) } else { tape.parse(bytes) };
+        let damage = line::damage(bytes, scanned);
+        if let (Ok(value), None) = (scanned, damage) {
+            let fragile = line::is_fragile(value);
+            let extra = if fragile { Extra::Raw(bytes) } else { Extra::Skeleton(bytes) };
+            return match self.record(place, value, extra, None)? {
+                0 if fragile => self.native_raw(place, bytes),
+                0 => self.native(place, value),
+                _ => Ok(()),
+            };
+        }
         let mut emitted = 0;
-        for range in prepared.records {
-            let record = prepared.bytes.get(range).unwrap_or_default();
-            let Ok(value) = tape.parse(record) else { continue };
-            let fragile = damage.is_some() || line::is_fragile(value);
-            let line = line::sort(value, place.bare);
-            let entry = self.entry_of(place);
-            let mut origin = Origin {
-                line: place.segment.is_none().then_some(place.number),
-                segment: place.segment.map(|id| (id, place.number)),
-                timestamp: line::text(value, "timestamp"),
-                extra: Extra::None,
-                part: (!single || emitted > 0).then_some(emitted),
-            };
-            if let Sort::Compacted(compacted) = line.sort {
-                if emitted == 0 {
-                    if fragile { self.native_raw(place, bytes)? } else { self.native(place, value)? }
-                }
-                if let Some(entry) = entry {
-                    emitted += self.compacted(&compacted, entry, origin)?;
-                }
-                self.skip_line_entries(place);
-                emitted = emitted.max(1);
-                continue;
+        if self.options.history != History::Exact {
+            let repaired = line::repair(bytes, damage.unwrap_or(problem::BAD_LINE), tape, place.bare);
+            for range in repaired.records {
+                let Ok(value) = tape.parse(repaired.bytes.get(range).unwrap_or_default()) else { continue };
+                let extra = if emitted == 0 { Extra::Raw(bytes) } else { Extra::None };
+                emitted += self.record(place, value, extra, Some(emitted))?;
             }
-            let relay = line::field(value, "relay");
-            let found = match (line.sort, entry) {
-                (Sort::Item(item), Some(entry)) => {
-                    Some((pieces(&item, place.number, relay), entry, item.lost.is_some()))
+        }
+        if emitted == 0 { self.native_raw(place, bytes) } else { Ok(()) }
+    }
+
+    /// The records of a line, or of a piece of a damaged one; gives their number. `part` is the number of the
+    /// first one where the line has pieces.
+    fn record(
+        &mut self,
+        place: &Place<'_>,
+        value: Value<'_>,
+        extra: Extra<'_>,
+        part: Option<u64>,
+    ) -> Result<u64> {
+        let line = line::sort(value, place.bare);
+        let entry = self.entry_of(place);
+        let mut origin = Origin {
+            line: place.segment.is_none().then_some(place.number),
+            segment: place.segment.map(|id| (id, place.number)),
+            timestamp: line.timestamp,
+            extra,
+            part,
+        };
+        let found = match (line.sort, entry) {
+            (Sort::Compacted(compacted), Some(entry)) => {
+                match &origin.extra {
+                    Extra::None => {}
+                    Extra::Raw(bytes) => self.native_raw(place, bytes)?,
+                    Extra::Skeleton(_) => self.native(place, value)?,
                 }
-                _ => match (self.index.from_events.and_then(|d| events::event(&line, d)), entry) {
-                    (Some(pieces), Some(entry)) => Some((pieces, entry, true)),
-                    _ => None,
-                },
-            };
-            let Some((found, entry, odd)) = found else {
-                if line.payload.is_some_and(|_| is_response_end(value)) {
-                    self.in_group = false;
-                }
-                continue;
-            };
-            if emitted == 0 {
-                origin.extra =
-                    if odd || fragile || !single { Extra::Raw(bytes) } else { Extra::Skeleton(value.raw()) };
+                origin.extra = Extra::None;
+                let records = self.compacted(&compacted, entry, origin)?;
+                self.skip_replaced(place);
+                return Ok(records.max(1));
             }
-            let base = value.span().start;
-            emitted += self.pieces(found, entry, &origin, base)?;
+            (Sort::Item(item), Some(entry)) => {
+                if let (Extra::Skeleton(bytes), Some(_)) = (&origin.extra, item.lost) {
+                    origin.extra = Extra::Raw(bytes);
+                }
+                Some((pieces(&item, place.number, line.relay), entry))
+            }
+            (_, Some(entry)) => {
+                if let Extra::Skeleton(bytes) = &origin.extra {
+                    origin.extra = Extra::Raw(bytes);
+                }
+                self.index.from_events.and_then(|d| events::event(&line, d)).map(|pieces| (pieces, entry))
+            }
+            (_, None) => None,
+        };
+        match found {
+            Some((pieces, entry)) => self.pieces(pieces, entry, &origin),
+            None => {
+                // the response of the model is complete
+                self.in_group &= !line.kind.is_some_and(|k| k == "token_usage_record");
+                Ok(0)
+            }
         }
-        if emitted == 0 {
-            // looked at again because the tape is borrowed by the values above
-            return match tape.parse(bytes) {
-                Ok(value) if damage.is_none() && !line::is_fragile(value) => self.native(place, value),
-                _ => self.native_raw(place, bytes),
-            };
-        }
-        Ok(())
     }
 
     /// The next item or compaction of this line.
@@ -194,7 +208,7 @@ impl<'e> Emitter<'e> {
         None
     }
 
-    fn skip_line_entries(&mut self, place: &Place<'_>) {
+    fn skip_replaced(&mut self, place: &Place<'_>) {
         while self.index.entries.get(self.at).is_some_and(|e| {
             e.kind == Kind::Replaced
                 && usize::from(e.segment) == place.segment_number
@@ -209,7 +223,7 @@ impl<'e> Emitter<'e> {
     }
 
     /// The records of one item; gives their number.
-    fn pieces(&mut self, found: Pieces<'_>, entry: usize, origin: &Origin<'_>, base: usize) -> Result<u64> {
+    fn pieces(&mut self, found: Pieces<'_>, entry: usize, origin: &Origin<'_>) -> Result<u64> {
         let fate = self.fate(entry);
         if fate == Fate::Orphan {
             self.problems.add(problem::ORPHAN_RESULT, origin.line, "the client does not send it");
@@ -227,7 +241,7 @@ impl<'e> Emitter<'e> {
                 Some(first) => Some(first + count),
                 None => many.then_some(count),
             };
-            let extra = if count == 0 { Some((&origin.extra, &found.holes[..], base)) } else { None };
+            let extra = if count == 0 { Some((&origin.extra, &found.holes[..])) } else { None };
             self.piece(piece, fate.reason(), origin, part, extra, &mut prompt)?;
             call_id = piece.call_id.as_deref();
             count += 1;
@@ -262,7 +276,7 @@ impl<'e> Emitter<'e> {
         dropped: Option<Reason>,
         origin: &Origin<'_>,
         part: Option<u64>,
-        extra: Option<(&Extra<'_>, &[Hole], usize)>,
+        extra: Option<(&Extra<'_>, &[(std::ops::Range<usize>, Cow<'static, [u8]>)])>,
         prompt: &mut bool,
     ) -> Result<()> {
         self.begin(piece, dropped, origin, part, false, prompt);
@@ -270,7 +284,7 @@ impl<'e> Emitter<'e> {
             return self.finish(false, false);
         }
         self.body(piece, origin);
-        if let (Some((extra, holes, base)), false) = (extra, self.options.lean) {
+        if let (Some((extra, holes)), false) = (extra, self.options.lean) {
             match extra {
                 Extra::None => {}
                 Extra::Raw(line) => {
@@ -280,7 +294,7 @@ impl<'e> Emitter<'e> {
                 }
                 Extra::Skeleton(line) => {
                     self.record.extend_from_slice(b",\"extra\":");
-                    skeleton(&mut self.record, line, holes, base);
+                    skeleton(&mut self.record, line, holes);
                 }
             }
         }
@@ -319,7 +333,7 @@ impl<'e> Emitter<'e> {
             _ => piece.tool_name.as_deref().map(<[u8]>::to_vec),
         };
         let raw_time = origin.timestamp;
-        let time = raw_time.and_then(utc);
+        let utc = raw_time.and_then(time::utc);
         let group = format!("g{}", self.group);
         self.record.clear();
         Draft {
@@ -334,12 +348,12 @@ impl<'e> Emitter<'e> {
             tool_call_id: piece.call_id.as_deref(),
             tool_name: name.as_deref(),
             status: piece.status,
-            timestamp: time.as_deref(),
+            timestamp: utc.as_deref(),
             synthetic,
         }
         .begin(&mut self.record);
         if let Some(raw) = raw_time
-            && time.as_deref().is_none_or(|t| raw != t)
+            && utc.as_deref().is_none_or(|t| raw != t)
         {
             self.record.extend_from_slice(b",\"raw_timestamp\":\"");
             self.record.extend_from_slice(raw.raw());
@@ -507,11 +521,6 @@ struct Place<'a> {
     bare: bool,
 }
 
-/// Whether a line says that a response of the model is complete.
-fn is_response_end(value: Value<'_>) -> bool {
-    line::text(value, "type").is_some_and(|t| t == "token_usage_record")
-}
-
 fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
     match std::str::from_utf8(line) {
         Ok(text) => {
@@ -526,18 +535,15 @@ fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
     }
 }
 
-/// The line with its holes; `base` is where the line begins in the places of the holes.
-fn skeleton(
-    out: &mut Vec<u8>,
-    line: &[u8],
-    holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)],
-    base: usize,
-) {
-    let mut from = 0;
+/// The line with its holes.
+fn skeleton(out: &mut Vec<u8>, line: &[u8], holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)]) {
+    // carriage returns and the like around the value
+    let line = line.trim_ascii_end();
+    let mut from = line.len() - line.trim_ascii_start().len();
     for (range, instead) in holes {
-        out.extend_from_slice(line.get(from..range.start.saturating_sub(base)).unwrap_or_default());
+        out.extend_from_slice(line.get(from..range.start).unwrap_or_default());
         out.extend_from_slice(instead);
-        from = range.end.saturating_sub(base);
+        from = range.end;
     }
     out.extend_from_slice(line.get(from..).unwrap_or_default());
 }
@@ -578,27 +584,4 @@ fn content(out: &mut Vec<u8>, blocks: &[Block<'_>]) {
         }
     }
     out.push(b']');
-}
-
-/// The time as RFC 3339 in UTC, when it is one.
-fn utc(raw: Text<'_>) -> Option<Cow<'_, str>> {
-    let text = raw.decode();
-    let bytes = text.as_bytes();
-    // what every client writes needs no parsing: 2026-01-02T03:04:05.678Z
-    let usual = bytes.len() >= 20
-        && bytes.len() <= 30
-        && bytes.last() == Some(&b'Z')
-        && bytes
-            .iter()
-            .zip(b"0000-00-00T00:00:00")
-            .all(|(b, m)| if *m == b'0' { b.is_ascii_digit() } else { b == m })
-        && match bytes.get(19..bytes.len() - 1) {
-            Some([]) => true,
-            Some([b'.', digits @ ..]) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
-            _ => false,
-        };
-    if usual {
-        return Some(text);
-    }
-    Some(Cow::Owned(text.parse::<jiff::Timestamp>().ok()?.to_string()))
 }

@@ -70,7 +70,7 @@ impl Finder {
 /// The records of an event line, if it tells of the conversation.
 pub(super) fn event<'a>(line: &Line<'a>, dialect: Dialect) -> Option<Pieces<'a>> {
     let payload = line.payload?;
-    if text(line.value, "type").is_none_or(|t| t != "event_msg") {
+    if line.kind.is_none_or(|t| t != "event_msg") {
         return None;
     }
     let kind = text(payload, "type")?.decode();

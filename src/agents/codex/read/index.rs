@@ -81,9 +81,10 @@ pub(super) struct Facts {
     pub(super) id: Option<String>,
     pub(super) created: Option<String>,
     pub(super) updated: Option<String>,
+    /// Where the session began: the header's directory, else the first that a turn names.
     pub(super) directory: Option<String>,
-    /// Whether `directory` comes from a turn rather than from the header.
-    directory_of_turn: bool,
+    /// Where it runs at this point.
+    turn_directory: Option<String>,
     pub(super) title: Option<String>,
     pub(super) model: Option<String>,
     pub(super) version: Option<String>,
@@ -108,6 +109,8 @@ pub(super) struct Index {
     pub(super) from_events: Option<events::Dialect>,
     /// Lines that are records of a rollout.
     pub(super) known_lines: u64,
+    /// Whether every line is UTF-8.
+    pub(super) utf8: bool,
     pub(super) problems: Problems,
 }
 
@@ -120,6 +123,7 @@ pub(super) fn index(segments: &[Segment<'_>], options: &ReadOptions) -> Result<I
         bare: Vec::new(),
         from_events: None,
         known_lines: 0,
+        utf8: true,
         problems: Problems::default(),
     };
     let mut events = events::Finder::default();
@@ -151,7 +155,7 @@ fn read_segment(
     let too_many = || Error::input(native.name(), "more lines or segments than can be counted");
     let mut lines = Lines::new(native.reader_at(0)?.take(segment.upto));
     let mut tape = Tape::new();
-    let mut bare = None;
+    let mut pass = Pass { index, events, bare: None, own, rescue };
     let mut line_number = 0u64;
     let mut end = 0;
     while let Some(found) = lines.next_line().map_err(Error::io(native.name()))? {
@@ -160,47 +164,70 @@ fn read_segment(
         if found.bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let (offset, terminated, bytes) = (found.offset, found.terminated, found.bytes);
-        let is_bare = bare.unwrap_or(false);
-        let mut prepared = line::prepare(bytes, &mut tape, is_bare, rescue);
-        if let Some(damage) = prepared.damage {
-            let cut = damage == problem::BAD_LINE && !terminated;
-            if options.strict && !cut {
-                let place = format!("{}:{line_number}", native.name());
-                return Err(Error::input(place, format!("a line that cannot be read ({damage})")));
-            }
-            if own {
-                let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
-                index.problems.add(kind, Some(line_number), "");
-            }
+        let entry = Entry {
+            offset: found.offset,
+            aux: 0,
+            line: u32::try_from(line_number).map_err(|_| too_many())?,
+            segment: u16::try_from(number).map_err(|_| too_many())?,
+            flags: 0,
+            kind: Kind::Item,
+        };
+        let scanned = tape.parse(found.bytes);
+        let damage = line::damage(found.bytes, scanned);
+        if let (Ok(value), None) = (scanned, damage) {
+            pass.record(value, entry);
+            continue;
         }
-        for range in std::mem::take(&mut prepared.records) {
-            let record = prepared.bytes.get(range).unwrap_or_default();
-            let Ok(value) = tape.parse(record) else { continue };
-            let is_bare = *bare.get_or_insert_with(|| line::is_bare_meta(value) || line::is_bare_line(value));
-            let line = line::sort(value, is_bare);
-            index.known_lines += u64::from(!matches!(line.sort, Sort::Unknown(_) | Sort::Broken("no type")));
-            let entry = Entry {
-                offset,
-                aux: 0,
-                line: u32::try_from(line_number).map_err(|_| too_many())?,
-                segment: u16::try_from(number).map_err(|_| too_many())?,
-                flags: 0,
-                kind: Kind::Item,
-            };
-            if own {
-                problems(&mut index.problems, &line, line_number, rescue);
+        let damage = damage.unwrap_or(problem::BAD_LINE);
+        pass.index.utf8 &= damage != problem::UTF8;
+        let cut = damage == problem::BAD_LINE && !found.terminated;
+        if options.strict && !cut {
+            let place = format!("{}:{line_number}", native.name());
+            return Err(Error::input(place, format!("a line that cannot be read ({damage})")));
+        }
+        if own {
+            let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
+            pass.index.problems.add(kind, Some(line_number), "");
+        }
+        if rescue {
+            let repaired = line::repair(found.bytes, damage, &mut tape, pass.bare.unwrap_or(false));
+            for range in repaired.records {
+                if let Ok(value) = tape.parse(repaired.bytes.get(range).unwrap_or_default()) {
+                    pass.record(value, entry);
+                }
             }
-            index.facts.line(&line, own);
-            if rescue {
-                events.line(&line, entry);
-            }
-            push(&mut index.entries, &line, entry, rescue);
         }
     }
+    let bare = pass.bare.unwrap_or(false);
     index.ends.push(end);
-    index.bare.push(bare.unwrap_or(false));
+    index.bare.push(bare);
     Ok(())
+}
+
+/// The first pass over one segment.
+struct Pass<'p> {
+    index: &'p mut Index,
+    events: &'p mut events::Finder,
+    /// Whether it is of the bare format, which its first record tells.
+    bare: Option<bool>,
+    own: bool,
+    rescue: bool,
+}
+
+impl Pass<'_> {
+    fn record(&mut self, value: Value<'_>, entry: Entry) {
+        let bare = *self.bare.get_or_insert_with(|| line::is_bare_meta(value) || line::is_bare_line(value));
+        let line = line::sort(value, bare);
+        self.index.known_lines += u64::from(!matches!(line.sort, Sort::Unknown(_) | Sort::Broken("no type")));
+        if self.own {
+            problems(&mut self.index.problems, &line, u64::from(entry.line), self.rescue);
+        }
+        self.index.facts.line(&line, self.own);
+        if self.rescue {
+            self.events.line(&line, entry);
+        }
+        push(&mut self.index.entries, &line, entry, self.rescue);
+    }
 }
 
 /// Adds what a line is to the replay. The second pass counts on the same number of entries a line.
@@ -319,29 +346,36 @@ fn problems(problems: &mut Problems, line: &Line<'_>, number: u64, rescue: bool)
 impl Facts {
     fn line(&mut self, line: &Line<'_>, own: bool) {
         let owned = |value: Value<'_>, key: &str| text(value, key).map(|t| t.decode().into_owned());
-        let when = owned(line.value, "timestamp").filter(|t| t.parse::<jiff::Timestamp>().is_ok());
+        let when = line.timestamp.map(|t| t.decode()).filter(|t| super::time::is_time(t));
         if own && let Some(when) = &when {
-            self.created.get_or_insert_with(|| when.clone());
-            self.updated = Some(when.clone());
+            if self.created.is_none() {
+                self.created = Some((**when).to_owned());
+            }
+            let updated = self.updated.get_or_insert_default();
+            updated.clear();
+            updated.push_str(when);
         }
         match line.sort {
             Sort::Meta(meta) if own => self.meta(meta),
             Sort::Item(item) => {
-                self.files.item(&item, when.as_deref(), self.directory.as_deref());
+                let directory = self.turn_directory.as_deref().or(self.directory.as_deref());
+                self.files.item(&item, when.as_deref(), directory);
                 if self.directory.is_none() && item.what == What::Message {
                     self.directory = directory_of_context(item.payload);
                 }
             }
             _ => {}
         }
-        let (Some(payload), Some(kind)) = (line.payload, text(line.value, "type")) else { return };
+        let (Some(payload), Some(kind)) = (line.payload, line.kind) else { return };
         if kind == "turn_context" {
             if let Some(model) = owned(payload, "model") {
                 self.model = Some(model);
             }
             if let Some(cwd) = owned(payload, "cwd") {
-                self.directory = Some(cwd);
-                self.directory_of_turn = true;
+                if self.directory.is_none() {
+                    self.directory = Some(cwd.clone());
+                }
+                self.turn_directory = Some(cwd);
             }
         } else if kind == "event_msg"
             && let Some(event) = text(payload, "type")
@@ -368,9 +402,7 @@ impl Facts {
         let owned = |value: Value<'_>, key: &str| text(value, key).map(|t| t.decode().into_owned());
         self.id = owned(meta, "id");
         self.version = owned(meta, "cli_version");
-        if !self.directory_of_turn
-            && let Some(cwd) = owned(meta, "cwd")
-        {
+        if let Some(cwd) = owned(meta, "cwd") {
             self.directory = Some(cwd);
         }
         if self.model.is_none() {

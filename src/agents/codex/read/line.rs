@@ -101,9 +101,13 @@ pub(super) enum Sort<'a> {
 /// A line that is an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line<'a> {
-    pub(super) value: Value<'a>,
+    pub(super) timestamp: Option<Text<'a>>,
+    /// Type in the envelope.
+    pub(super) kind: Option<Text<'a>>,
     /// The envelope's payload; the line itself in the bare format of 2025.
     pub(super) payload: Option<Value<'a>>,
+    /// What an earlier relay says of the line.
+    pub(super) relay: Option<Value<'a>>,
     pub(super) sort: Sort<'a>,
 }
 
@@ -124,17 +128,39 @@ pub(super) fn id_hash(id: Text<'_>) -> u64 {
     hasher.finish() | 1
 }
 
+/// The bytes of a short string.
+fn plain(text: Text<'_>) -> Cow<'_, [u8]> {
+    match memchr::memchr(b'\\', text.raw()) {
+        None => Cow::Borrowed(text.raw()),
+        Some(_) => Cow::Owned(text.decode().into_owned().into_bytes()),
+    }
+}
+
 /// Sorts a line. `bare` is the format of Codex 0.20 to 0.29: items without envelope.
 pub(super) fn sort(value: Value<'_>, bare: bool) -> Line<'_> {
-    let payload = field(value, "payload").filter(Value::is_object);
-    let Some(payload) = payload else {
-        return Line { value, payload: bare.then_some(value), sort: sort_bare(value, bare) };
+    let mut line = Line { timestamp: None, kind: None, payload: None, relay: None, sort: Sort::Known };
+    for (key, value) in value.entries() {
+        match &*plain(key) {
+            b"timestamp" => line.timestamp = value.text(),
+            b"type" => line.kind = value.text(),
+            b"payload" => line.payload = value.is_object().then_some(value),
+            b"relay" => line.relay = value.is_object().then_some(value),
+            _ => {}
+        }
+    }
+    line.sort = match (line.payload, line.kind) {
+        (Some(payload), Some(kind)) => sort_enveloped(payload, kind, line.timestamp.is_some()),
+        (Some(_), None) => Sort::Broken("no type"),
+        (None, _) => sort_bare(value, bare),
     };
-    let dated = field(value, "timestamp").is_some_and(|t| t.kind() == Kind::String);
-    let Some(kind) = text(value, "type") else {
-        return Line { value, payload: Some(payload), sort: Sort::Broken("no type") };
-    };
-    let sort = match &*kind.decode() {
+    if bare && line.payload.is_none() {
+        line.payload = Some(value);
+    }
+    line
+}
+
+fn sort_enveloped<'a>(payload: Value<'a>, kind: Text<'a>, dated: bool) -> Sort<'a> {
+    match &*kind.decode() {
         "response_item" => sort_item(payload, dated),
         "inter_agent_communication" => match field(payload, "content").map(|c| c.kind()) {
             Some(Kind::String | Kind::Array) => Sort::Item(Item {
@@ -160,8 +186,7 @@ pub(super) fn sort(value: Value<'_>, bare: bool) -> Line<'_> {
         | "retained_context"
         | "security_risk_score" => Sort::Known,
         _ => Sort::Unknown(kind),
-    };
-    Line { value, payload: Some(payload), sort }
+    }
 }
 
 fn sort_bare(value: Value<'_>, bare: bool) -> Sort<'_> {
@@ -461,50 +486,45 @@ pub(super) fn fragments(line: &[u8], tape: &mut Tape, bare: bool) -> Vec<Range<u
     found
 }
 
-/// A line as it is read: as it stands, repaired, or in pieces.
+/// What is wrong with a line that is not blank, as a kind of problem; `None` for a sound one.
+pub(super) fn damage(line: &[u8], scanned: Result<Value<'_>, json::Error>) -> Option<&'static str> {
+    match scanned {
+        Ok(value) if value.is_object() && !value.has_lone_surrogate() => None,
+        Ok(value) if value.is_object() => Some(problem::SURROGATE),
+        Ok(_) => Some(problem::UNKNOWN_TYPE),
+        Err(json::Error::Utf8(_)) => Some(problem::UTF8),
+        Err(json::Error::Trailing(_)) => Some(problem::GLUED),
+        Err(_) if line.contains(&0) => Some(problem::NUL),
+        Err(_) => Some(problem::BAD_LINE),
+    }
+}
+
+/// A damaged line, repaired or in pieces.
 #[derive(Debug)]
-pub(super) struct Prepared<'a> {
+pub(super) struct Repaired<'a> {
     pub(super) bytes: Cow<'a, [u8]>,
     /// Where the records stand in `bytes`; none when the line holds nothing readable.
     pub(super) records: Vec<Range<usize>>,
-    /// What is wrong with the line, as a kind of problem.
-    pub(super) damage: Option<&'static str>,
 }
 
-/// Looks at a line that is not blank. Where it is damaged, `rescue` decides whether it is repaired or
-/// given up, as the client does (rules 1 and 5).
-pub(super) fn prepare<'a>(line: &'a [u8], tape: &mut Tape, bare: bool, rescue: bool) -> Prepared<'a> {
-    let damage = match tape.parse(line).map(|v| (v.is_object(), v.has_lone_surrogate())) {
-        Ok((true, false)) => {
-            return Prepared {
-                bytes: Cow::Borrowed(line),
-                records: std::iter::once(0..line.len()).collect(),
-                damage: None,
-            };
-        }
-        Ok((true, true)) => problem::SURROGATE,
-        Ok((false, _)) => problem::UNKNOWN_TYPE,
-        Err(json::Error::Utf8(_)) => problem::UTF8,
-        Err(json::Error::Trailing(_)) => problem::GLUED,
-        Err(_) if line.contains(&0) => problem::NUL,
-        Err(_) => problem::BAD_LINE,
-    };
-    let mut prepared = Prepared { bytes: Cow::Borrowed(line), records: Vec::new(), damage: Some(damage) };
-    if !rescue || damage == problem::UNKNOWN_TYPE {
-        return prepared;
+/// Saves what a damaged line holds. The client gives such lines up (rules 1 and 5).
+pub(super) fn repair<'a>(line: &'a [u8], damage: &str, tape: &mut Tape, bare: bool) -> Repaired<'a> {
+    let mut repaired = Repaired { bytes: Cow::Borrowed(line), records: Vec::new() };
+    if damage == problem::UNKNOWN_TYPE {
+        return repaired;
     }
     if damage == problem::UTF8 {
-        prepared.bytes = Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes());
+        repaired.bytes = Cow::Owned(String::from_utf8_lossy(line).into_owned().into_bytes());
     }
-    let fixed = json::without_lone_surrogates(&prepared.bytes);
-    if fixed != *prepared.bytes {
-        prepared.bytes = Cow::Owned(fixed);
+    let fixed = json::without_lone_surrogates(&repaired.bytes);
+    if fixed != *repaired.bytes {
+        repaired.bytes = Cow::Owned(fixed);
     }
-    prepared.records = match tape.parse(&prepared.bytes).is_ok_and(|v| v.is_object()) {
-        true => std::iter::once(0..prepared.bytes.len()).collect(),
-        false => fragments(&prepared.bytes, tape, bare),
+    repaired.records = match tape.parse(&repaired.bytes).is_ok_and(|v| v.is_object()) {
+        true => vec![0..repaired.bytes.len()],
+        false => fragments(&repaired.bytes, tape, bare),
     };
-    prepared
+    repaired
 }
 
 /// The item that a line with holes is of.

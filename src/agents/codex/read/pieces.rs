@@ -3,10 +3,10 @@
 //! Text stays in the spelling of the line; what a record holds is named as a hole of the line, so that the
 //! rest can ride in `extra`.
 
-use super::compact::{compact, literal, numbers_are_plain};
+use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{Item, What, field, text};
-use crate::record::{Role, Status};
+use crate::record::{Harness, Role, Status};
 use crate::stream::By;
 use crate::stream::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
 use std::borrow::Cow;
@@ -255,7 +255,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
 }
 
 /// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
-/// `{"parts":["note","summary"]}` for the parts of a message; `tool_name`, `tool_call_id` and `input` of a
+/// `{"parts":["note","summary"]}` for the parts of a message, `harness` or `role` for a whole one; `tool_name`, `tool_call_id` and `input` of a
 /// call; `status` of a result.
 fn of_relay<'a>(
     pieces: &mut [Piece<'a>],
@@ -267,6 +267,12 @@ fn of_relay<'a>(
     for piece in pieces {
         if note {
             piece.by = By::Relay;
+        }
+        if let Some(kind) = text(relay, "harness").and_then(|k| Harness::parse(k.raw())) {
+            piece.by = By::Harness(kind);
+        }
+        if piece.role == Role::User && text(relay, "role").is_some_and(|r| r == "summary") {
+            piece.role = Role::Summary;
         }
         if matches!(piece.role, Role::ToolCall | Role::ToolResult)
             && let Some(id) = raw("tool_call_id")
@@ -550,7 +556,7 @@ fn unwrapped(text: Text<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
     field(wrapper, "metadata").filter(Value::is_object)?;
     let inner = field(wrapper, "output")?;
     let words = inner.text()?;
-    if literal(&words.decode()).as_bytes() != inner.raw() {
+    if !escapes_are_shortest(words.raw()) {
         return None;
     }
     let shell = [decoded.get(..inner.span().start)?, "null", decoded.get(inner.span().end..)?].concat();

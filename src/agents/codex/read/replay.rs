@@ -4,9 +4,10 @@ use super::chain::Segment;
 use super::index::{Entry, Index, Kind, flag};
 use super::line::{self, Standing, field, text};
 use crate::agents::History;
-use crate::record::Reason;
+use crate::record::{Reason, problem};
 use crate::stream::json::{Tape, Value};
 use crate::stream::{Error, Lines, Result};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Tokens of earlier prompts that the client keeps beside a summary it makes itself (rule 11).
@@ -54,6 +55,20 @@ pub(super) struct Replay {
     pub(super) made: Vec<Made>,
     /// Compactions that were undone because only the vendor can read their summary.
     pub(super) undone: u64,
+}
+
+impl Replay {
+    /// The client cannot read the file at all.
+    pub(super) fn drop_all(&mut self) {
+        for fate in &mut self.fates {
+            if fate.reason().is_none() {
+                *fate = Fate::Dropped(Reason::Noise);
+            }
+        }
+        for made in &mut self.made {
+            made.live = false;
+        }
+    }
 }
 
 /// Replays the entries.
@@ -281,29 +296,36 @@ impl Run<'_> {
         let mut lines = Lines::new(native.reader_at(entry.offset)?);
         let mut tape = Tape::new();
         let Some(found) = lines.next_line().map_err(Error::io(native.name()))? else { return Ok(Vec::new()) };
-        let prepared = line::prepare(found.bytes, &mut tape, bare, self.history != History::Exact);
         // which record of the line it is: entries of one line stand together
         let same = |e: &&Entry| e.line == entry.line && e.segment == entry.segment && e.kind == Kind::Item;
         let before = self.entries.get(..at).unwrap_or_default().iter().rev().take_while(same).count();
-        let mut skip = if entry.kind == Kind::Item { before } else { 0 };
-        for range in prepared.records {
-            let record = prepared.bytes.get(range).unwrap_or_default();
-            let Ok(value) = tape.parse(record) else { continue };
+        let skip = if entry.kind == Kind::Item { before } else { 0 };
+        let scanned = tape.parse(found.bytes);
+        let damage = line::damage(found.bytes, scanned);
+        let (bytes, records) = match (scanned, damage) {
+            (Ok(_), None) => (Cow::Borrowed(found.bytes), vec![0..found.bytes.len()]),
+            (_, damage) => {
+                let damage = damage.unwrap_or(problem::BAD_LINE);
+                let repaired = line::repair(found.bytes, damage, &mut tape, bare);
+                (repaired.bytes, repaired.records)
+            }
+        };
+        let mut items = 0;
+        for range in records {
+            let Ok(value) = tape.parse(bytes.get(range).unwrap_or_default()) else { continue };
             let payload = match line::sort(value, bare).sort {
                 line::Sort::Item(item) => Some(item.payload),
-                line::Sort::Compacted(c) => match entry.kind {
-                    Kind::Replaced => {
-                        c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
-                    }
-                    _ => return Ok(vec![c.message.decode().into_owned()]),
-                },
+                line::Sort::Compacted(c) if entry.kind == Kind::Replaced => {
+                    c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
+                }
+                line::Sort::Compacted(c) => return Ok(vec![c.message.decode().into_owned()]),
                 _ => None,
             };
             let Some(payload) = payload else { continue };
-            if skip == 0 {
+            if items == skip {
                 return Ok(input_texts(payload));
             }
-            skip -= 1;
+            items += 1;
         }
         Ok(Vec::new())
     }
