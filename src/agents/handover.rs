@@ -187,7 +187,11 @@ impl<'w> Handover<'w> {
         target: Target,
         directory: Option<PathBuf>,
     ) -> Result<Begun> {
-        let id = session.session_id.clone();
+        let stem = target.path().file_stem().and_then(|s| s.to_str()).map(str::to_owned);
+        let id = match &target {
+            Target::Store(_) => stem.unwrap_or_else(|| session.session_id.clone()),
+            _ => session.session_id.clone(),
+        };
         let (project, directory, resume) = match directory {
             None => (PathBuf::new(), String::new(), String::new()),
             Some(project) => {

@@ -6,6 +6,7 @@
 use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{Item, What, field, text};
+use crate::agents::tools::original;
 use crate::record::{Harness, Role, Status};
 use crate::stream::By;
 use crate::stream::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
@@ -285,11 +286,20 @@ fn of_relay<'a>(
             piece.status = Some(status);
         }
         if piece.role == Role::ToolCall {
-            if let Some(name) = raw("tool_name") {
-                piece.tool_name = Some(name);
-            }
-            if let Some(input) = field(relay, "input") {
-                piece.body = Body::Input(Cow::Borrowed(input.raw()));
+            let now = piece.tool_name.take();
+            piece.tool_name = raw("tool_name").or_else(|| now.clone());
+            let input = match (field(relay, "input"), &piece.body, now, text(relay, "tool_name")) {
+                (Some(input), ..) => Some(Cow::Borrowed(input.raw())),
+                (None, Body::Input(written), Some(now), Some(first)) => {
+                    let mut tape = Tape::new();
+                    let written = tape.parse(written).ok();
+                    let now = String::from_utf8_lossy(&now);
+                    written.and_then(|w| original(&now, w, &first.decode())).map(Cow::Owned)
+                }
+                _ => None,
+            };
+            if let Some(input) = input {
+                piece.body = Body::Input(input);
                 // the record no longer holds the arguments of the line
                 holes.clear();
             }
@@ -372,7 +382,13 @@ fn message<'a>(payload: Value<'a>, relay: Option<Value<'a>>) -> Vec<Piece<'a>> {
         metadata.push(("phase", Cow::Borrowed(phase.raw())));
     }
     let content = field(payload, "content");
+    // what an earlier relay knew of the message
+    let told = relay.and_then(|r| text(r, "harness")).and_then(|kind| Harness::parse(kind.raw()));
+    let summary = relay.and_then(|r| text(r, "role")).is_some_and(|r| r == "summary");
+    let role = if summary { Role::Summary } else { role };
     let by = |text: Option<Text<'_>>| match text {
+        _ if summary => By::Conversation,
+        Some(_) if told.is_some() => told.map_or(By::Conversation, By::Harness),
         Some(text) if role != Role::Assistant => {
             harness::kind(text, role == Role::System).map_or(By::Conversation, By::Harness)
         }
