@@ -4,6 +4,7 @@
 //!
 //! ```no_run
 //! use relay::cli::{Exit, Stage};
+//! use relay::stream::Report as _;
 //!
 //! /// Count the records of a stream
 //! #[derive(clap::Parser)]
