@@ -442,8 +442,9 @@ impl Rollout<'_> {
         self.open_turn()?;
         let id = call_id(&id.decode(), CALL_ID);
         let kind = if self.custom.remove(&id) { "custom_tool_call_output" } else { "function_call_output" };
-        let failed = head.status == Some(Status::Error);
-        self.open("response_item", failed.then_some(b"{\"status\":\"error\"}"))?;
+        // the client itself keeps no word for how a call ended
+        let status = head.status.filter(|s| *s != Status::Unknown).map(|s| format!("{{\"status\":\"{s}\"}}"));
+        self.open("response_item", status.as_deref().map(str::as_bytes))?;
         self.body.put(format!("{{\"type\":\"{kind}\",\"call_id\":\"{id}\",\"output\":").as_bytes())?;
         if content.iter().any(|p| matches!(p, Part::Image(_))) {
             self.content("input_text", &content)?;

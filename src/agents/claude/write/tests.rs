@@ -20,7 +20,11 @@ impl Home {
         World::new(variables, self.0.path().to_owned()).unwrap()
     }
 
-    fn write(&self, records: &[Json], change: impl FnOnce(&mut WriteOptions)) -> Result<(Written, Vec<Json>)> {
+    fn write(
+        &self,
+        records: &[Json],
+        change: impl FnOnce(&mut WriteOptions),
+    ) -> Result<(Written, Vec<Json>)> {
         let stream: String = records.iter().map(|r| format!("{r}\n")).collect();
         self.bytes(stream.as_bytes(), change)
     }
@@ -83,7 +87,8 @@ fn said(lines: &[Json]) -> Vec<&Json> {
     lines.iter().filter(|l| !l["message"].is_null() && l["relay"]["note"].is_null()).collect()
 }
 
-const PATCH: &str = "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n fn a() {\n-    1\n+    2\n }\n*** End Patch";
+const PATCH: &str =
+    "*** Begin Patch\n*** Update File: src/lib.rs\n@@\n fn a() {\n-    1\n+    2\n }\n*** End Patch";
 
 #[test]
 fn one_chain_with_every_field_of_the_client() {
@@ -93,7 +98,8 @@ fn one_chain_with_every_field_of_the_client() {
     let (written, lines) =
         home.write(&[session("codex"), message("user", json!("o\"ne")), dated, end()], |_| {}).unwrap();
     let folder = folder_name(&home.0.path().canonicalize().unwrap());
-    let place = home.0.path().join("claude/projects").join(folder).join(format!("{}.jsonl", written.session_id));
+    let place =
+        home.0.path().join("claude/projects").join(folder).join(format!("{}.jsonl", written.session_id));
     assert_eq!(written.path, place);
     assert_eq!(uuid::Uuid::try_parse(&written.session_id).unwrap().get_version_num(), 4);
     let tree: Vec<&Json> = lines.iter().filter(|l| l.get("uuid").is_some()).collect();
@@ -223,7 +229,8 @@ fn calls_come_back_as_they_were() {
         .filter(|b| b["type"] == "tool_use")
         .map(|b| (b["name"].as_str().unwrap().to_owned(), b["input"].clone()))
         .collect();
-    let edit = json!({"file_path":"src/lib.rs","old_string":"fn a() {\n    1\n}","new_string":"fn a() {\n    2\n}"});
+    let edit =
+        json!({"file_path":"src/lib.rs","old_string":"fn a() {\n    1\n}","new_string":"fn a() {\n    2\n}"});
     let todo = json!({"todos":[{"content":"a","status":"pending","activeForm":"a"}]});
     for (got, want) in calls.iter().zip([
         ("Edit", edit),
@@ -252,7 +259,15 @@ fn calls_come_back_as_they_were() {
                 let name = if r["role"] == "tool_call" { r["tool_name"].clone() } else { Json::Null };
                 let status = r["status"].as_str().unwrap_or("unknown");
                 let status = if r["role"] == "tool_call" { "" } else { status };
-                json!([r["role"], r["tool_call_id"], name, r["input"], r["content"], status, r["metadata"]["kind"]])
+                json!([
+                    r["role"],
+                    r["tool_call_id"],
+                    name,
+                    r["input"],
+                    r["content"],
+                    status,
+                    r["metadata"]["kind"]
+                ])
             })
             .collect()
     };
@@ -262,9 +277,7 @@ fn calls_come_back_as_they_were() {
 #[test]
 fn what_is_not_the_users_is_marked_and_comes_back() {
     let home = Home::new();
-    let harness = |kind: &str, text: &str| {
-        json!({"type":"message","role":"user","origin":"harness","harness":kind,"content":text})
-    };
+    let harness = |kind: &str, text: &str| json!({"type":"message","role":"user","origin":"harness","harness":kind,"content":text});
     let records = [
         session("codex"),
         harness("environment", "left out"),
@@ -327,7 +340,8 @@ fn images_go_where_the_api_takes_them() {
 fn without_a_note_the_title_tells_of_the_relay() {
     let home = Home::new();
     let prompt = message("user", json!("hi"));
-    let (written, lines) = home.write(&[session("codex"), prompt.clone(), end()], |o| o.note = false).unwrap();
+    let (written, lines) =
+        home.write(&[session("codex"), prompt.clone(), end()], |o| o.note = false).unwrap();
     assert_eq!((&lines[0]["type"], &lines[1]["message"]["content"]), (&json!("custom-title"), &json!("hi")));
     assert!(lines[1]["parentUuid"].is_null());
     assert_eq!(read(&written.path)[0]["lineage"][0]["relay_id"], json!(written.relay_id));
@@ -365,7 +379,11 @@ fn an_original_is_put_back_under_its_id() {
     let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}});
     let lines = [
         "{\"type\":\"mode\",\"mode\":\"normal\"}".to_owned(),
-        tree(1, "user", json!({"role":"user","content":[{"type":"text","text":"see"}, image, image, "bare", image]})),
+        tree(
+            1,
+            "user",
+            json!({"role":"user","content":[{"type":"text","text":"see"}, image, image, "bare", image]}),
+        ),
         "no JSON at all".to_owned(),
         tree(
             2,
@@ -383,7 +401,8 @@ fn an_original_is_put_back_under_its_id() {
                 {"type":"tool_result","tool_use_id":"a"}, {"type":"text","text":"and"}]}),
         ),
         "{\"type\":\"user\",\"uuid\":\"x\",\"message\":{\"content\":\"a\",\"content\":\"b\"}}".to_owned(),
-        "{\"type\":\"system\",\"subtype\":\"local_command\",\"content\":\"<local-command-stdout>x\"}".to_owned(),
+        "{\"type\":\"system\",\"subtype\":\"local_command\",\"content\":\"<local-command-stdout>x\"}"
+            .to_owned(),
     ];
     let source = home.0.path().join("projects/-nowhere-p").join(format!("{id}.jsonl"));
     std::fs::create_dir_all(source.parent().unwrap()).unwrap();
@@ -408,14 +427,18 @@ fn an_original_is_put_back_under_its_id() {
         restore(o);
         o.root = Some("other".into());
     };
-    assert!(home.bytes(&lean.join(&b'\n'), elsewhere).unwrap_err().to_string().contains("line 1 of the source"));
+    assert!(
+        home.bytes(&lean.join(&b'\n'), elsewhere).unwrap_err().to_string().contains("line 1 of the source")
+    );
     assert!(!home.0.path().join("other").exists());
 }
 
 #[test]
 fn records_that_do_not_fit_are_refused() {
     let extra = |content: &str| {
-        format!("{{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\",\"extra\":{{\"type\":\"user\",\"message\":{{\"content\":{content}}}}}}}")
+        format!(
+            "{{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\",\"extra\":{{\"type\":\"user\",\"message\":{{\"content\":{content}}}}}}}"
+        )
     };
     let restored = |records: &[&str]| {
         let records: Vec<&[u8]> = records.iter().map(|r| r.as_bytes()).collect();
