@@ -387,6 +387,10 @@ impl Rollout<'_> {
             relay.extend_from_slice(b",\"input\":");
             relay.extend_from_slice(input.raw());
         }
+        if twin.is_none() && custom.is_none() && input.text().is_some() {
+            relay.extend_from_slice(if relay.is_empty() { b"" } else { b"," });
+            relay.extend_from_slice(b"\"wrapped\":true");
+        }
         let mut arguments = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match (&twin, custom) {
