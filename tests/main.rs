@@ -9,6 +9,7 @@
 mod clients;
 mod format;
 mod handover;
+mod home;
 mod layers;
 mod pair;
 mod proof;

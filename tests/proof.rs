@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Cases with a live conversation that the client can be asked about, with their `exact` view.
-fn sessions() -> Vec<(String, std::path::PathBuf, Vec<Value>)> {
+pub(crate) fn sessions() -> Vec<(String, std::path::PathBuf, Vec<Value>)> {
     cases("claude")
         .into_iter()
         .filter_map(|folder| {
@@ -25,7 +25,7 @@ fn sessions() -> Vec<(String, std::path::PathBuf, Vec<Value>)> {
 
 /// Order of results inside one run of results means nothing: parallel calls end as they end. White space at the
 /// ends of texts is the client's.
-fn normal(items: Vec<String>) -> Vec<String> {
+pub(crate) fn normal(items: Vec<String>) -> Vec<String> {
     let mut out: Vec<String> = items.iter().map(|i| i.trim().to_owned()).filter(|i| !i.is_empty()).collect();
     for run in out.chunk_by_mut(|a, b| a.starts_with("result: ") && b.starts_with("result: ")) {
         if run.len() > 1 {
@@ -36,7 +36,7 @@ fn normal(items: Vec<String>) -> Vec<String> {
 }
 
 /// The texts that the records hold as the client's own.
-fn harness(records: &[Value]) -> Vec<&str> {
+pub(crate) fn harness(records: &[Value]) -> Vec<&str> {
     let own = records.iter().filter(|r| r["origin"] == "harness" && r["dropped"].is_null());
     own.filter_map(|r| r["content"].as_str()).map(str::trim).collect()
 }
@@ -48,7 +48,7 @@ fn is_repair(text: &str) -> bool {
         .any(|made| text.starts_with(made))
 }
 
-fn claude_items(history: &[(String, Vec<Value>)], harness: &[&str]) -> Vec<String> {
+pub(crate) fn claude_items(history: &[(String, Vec<Value>)], harness: &[&str]) -> Vec<String> {
     let mut out = Vec::new();
     for (role, blocks) in history {
         for block in blocks {

@@ -387,6 +387,10 @@ impl Rollout<'_> {
             relay.extend_from_slice(b",\"input\":");
             relay.extend_from_slice(input.raw());
         }
+        if twin.is_none() && custom.is_none() && input.text().is_some() {
+            relay.extend_from_slice(if relay.is_empty() { b"" } else { b"," });
+            relay.extend_from_slice(b"\"wrapped\":true");
+        }
         let mut arguments = Vec::new();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match (&twin, custom) {
@@ -442,8 +446,9 @@ impl Rollout<'_> {
         self.open_turn()?;
         let id = call_id(&id.decode(), CALL_ID);
         let kind = if self.custom.remove(&id) { "custom_tool_call_output" } else { "function_call_output" };
-        let failed = head.status == Some(Status::Error);
-        self.open("response_item", failed.then_some(b"{\"status\":\"error\"}"))?;
+        // the client itself keeps no word for how a call ended
+        let status = head.status.filter(|s| *s != Status::Unknown).map(|s| format!("{{\"status\":\"{s}\"}}"));
+        self.open("response_item", status.as_deref().map(str::as_bytes))?;
         self.body.put(format!("{{\"type\":\"{kind}\",\"call_id\":\"{id}\",\"output\":").as_bytes())?;
         if content.iter().any(|p| matches!(p, Part::Image(_))) {
             self.content("input_text", &content)?;

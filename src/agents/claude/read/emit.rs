@@ -431,7 +431,7 @@ impl Emitter<'_> {
     ) {
         let meta = bits & bit::META != 0;
         let spoken = |text: Text<'v>, block: usize| {
-            if let Some(told) = line.relay.and_then(|relay| super::relayed::text(relay, text, block)) {
+            if let Some(told) = line.relay.and_then(|relay| super::relayed::text(relay, block)) {
                 return told;
             }
             if bits & bit::NOTE != 0 {
@@ -481,7 +481,8 @@ impl Emitter<'_> {
                 && let Some(value) = b.text
                 && let Some(text) = value.text()
             {
-                if !text.is_empty() {
+                let heading = line.relay.is_some_and(|r| super::relayed::is_heading(r, text, n));
+                if !text.is_empty() && !heading {
                     let (role, by) = spoken(text, n);
                     pieces.push(Piece::text(role, by, value));
                     open = true;

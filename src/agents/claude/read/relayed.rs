@@ -14,8 +14,13 @@ fn word<'a>(relay: Value<'a>, key: &str) -> Option<Text<'a>> {
     relay.get(key).and_then(|v| v.text())
 }
 
+/// Whether a text is the heading that relay put above instructions; `block` is its place in the content.
+pub(super) fn is_heading(relay: Value<'_>, text: Text<'_>, block: usize) -> bool {
+    block == 0 && text == SYSTEM && word(relay, "role").is_some_and(|role| role == "system")
+}
+
 /// Who spoke a text of a user's line, if relay says so; `block` is its place in the content.
-pub(super) fn text(relay: Value<'_>, text: Text<'_>, block: usize) -> Option<(Role, By)> {
+pub(super) fn text(relay: Value<'_>, block: usize) -> Option<(Role, By)> {
     match relay.get("parts").and_then(|parts| parts.items().nth(block)?.text()) {
         Some(part) if part == "summary" => return Some((Role::Summary, By::Relay)),
         Some(part) if part == "note" => return Some((Role::User, By::Relay)),
@@ -29,7 +34,6 @@ pub(super) fn text(relay: Value<'_>, text: Text<'_>, block: usize) -> Option<(Ro
             Some((Role::Summary, By::Relay))
         }
         Some("summary") => Some((Role::Summary, By::Conversation)),
-        Some("system") if block == 0 && text == SYSTEM => Some((Role::User, By::Relay)),
         Some("system") => Some((Role::System, By::Conversation)),
         _ => None,
     }

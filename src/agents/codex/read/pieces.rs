@@ -288,8 +288,14 @@ fn of_relay<'a>(
         if piece.role == Role::ToolCall {
             let now = piece.tool_name.take();
             piece.tool_name = raw("tool_name").or_else(|| now.clone());
+            let wrapped = field(relay, "wrapped").and_then(|w| w.bool()) == Some(true);
             let input = match (field(relay, "input"), &piece.body, now, text(relay, "tool_name")) {
                 (Some(input), ..) => Some(Cow::Borrowed(input.raw())),
+                (None, Body::Input(written), ..) if wrapped => {
+                    let mut tape = Tape::new();
+                    let written = tape.parse(written).ok();
+                    written.and_then(|w| Some(Cow::Owned(w.get("input")?.raw().to_vec())))
+                }
                 (None, Body::Input(written), Some(now), Some(first)) => {
                     let mut tape = Tape::new();
                     let written = tape.parse(written).ok();
