@@ -4,7 +4,7 @@ use super::base64;
 use super::chain::Segment;
 use super::events;
 use super::index::{Entry, Index, Kind, flag, is_summary};
-use super::line::{self, Compacted, Sort};
+use super::line::{self, Checks, Compacted, Sort};
 use super::pieces::{Block, Body, Piece, Pieces, pieces};
 use super::replay::{Fate, Replay};
 use super::time;
@@ -144,7 +144,7 @@ impl<'e> Emitter<'e> {
         extra: Extra<'_>,
         part: Option<u64>,
     ) -> Result<u64> {
-        let line = line::sort(value, place.bare);
+        let line = line::sort(value, place.bare, Checks::Nothing);
         let entry = self.entry_of(place);
         let mut origin = Origin {
             line: place.segment.is_none().then_some(place.number),
@@ -166,7 +166,8 @@ impl<'e> Emitter<'e> {
                 return Ok(records.max(1));
             }
             (Sort::Item(item), Some(entry)) => {
-                if let (Extra::Skeleton(bytes), Some(_)) = (&origin.extra, item.lost) {
+                let lost = self.index.entries.get(entry).is_some_and(|e| e.is(flag::LOST));
+                if let (Extra::Skeleton(bytes), true) = (&origin.extra, lost) {
                     origin.extra = Extra::Raw(bytes);
                 }
                 Some((pieces(&item, place.number, line.relay), entry))

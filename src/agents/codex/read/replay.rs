@@ -2,7 +2,7 @@
 
 use super::chain::Segment;
 use super::index::{Entry, Index, Kind, flag};
-use super::line::{self, Standing, field, text};
+use super::line::{self, Checks, Standing, field, text};
 use crate::agents::History;
 use crate::record::{Reason, problem};
 use crate::stream::json::{Tape, Value};
@@ -299,7 +299,7 @@ impl Run<'_> {
         let mut items = 0;
         for range in records {
             let Ok(value) = tape.parse(bytes.get(range).unwrap_or_default()) else { continue };
-            let payload = match line::sort(value, bare).sort {
+            let payload = match line::sort(value, bare, Checks::Shapes).sort {
                 line::Sort::Item(item) => Some(item.payload),
                 line::Sort::Compacted(c) if entry.kind == Kind::Replaced => {
                     c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
