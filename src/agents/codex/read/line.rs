@@ -485,7 +485,8 @@ pub(super) fn fragments(line: &[u8], tape: &mut Tape, bare: bool) -> Vec<Range<u
     while let Some(open) = line.get(at..).and_then(|rest| memchr::memchr(b'{', rest)).map(|n| n + at) {
         let rest = line.get(open..).unwrap_or_default();
         // objects inside a cut record must not pass for records: only an envelope begins like this
-        if tries < TRIES && (found.is_empty() && tries == 0 || rest.starts_with(b"{\"timestamp\":")) {
+        let glued = found.last().is_some_and(|last| last.end == open);
+        if tries < TRIES && (tries == 0 || glued || rest.starts_with(b"{\"timestamp\":")) {
             tries += 1;
             if let Ok((value, end)) = tape.parse_prefix(rest)
                 && (field(value, "payload").is_some() || bare)
@@ -535,7 +536,7 @@ pub(super) fn repair<'a>(line: &'a [u8], damage: &str, tape: &mut Tape, bare: bo
         repaired.bytes = Cow::Owned(fixed);
     }
     repaired.records = match tape.parse(&repaired.bytes).is_ok_and(|v| v.is_object()) {
-        true => vec![0..repaired.bytes.len()],
+        true => std::iter::once(0..repaired.bytes.len()).collect(),
         false => fragments(&repaired.bytes, tape, bare),
     };
     repaired

@@ -62,11 +62,14 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The records of an item, and what they hold of its line: byte ranges, each with what stands in its place.
+/// A place of a line whose text a record holds, and what stands there instead.
+pub(super) type Hole = (Range<usize>, Cow<'static, [u8]>);
+
+/// The records of an item, and what they hold of its line.
 #[derive(Debug, Default)]
 pub(super) struct Pieces<'a> {
     pub(super) pieces: Vec<Piece<'a>>,
-    pub(super) holes: Vec<(Range<usize>, Cow<'static, [u8]>)>,
+    pub(super) holes: Vec<Hole>,
 }
 
 const NULL: Cow<'static, [u8]> = Cow::Borrowed(b"null");
@@ -152,8 +155,7 @@ fn block_of_part(part: Value<'_>) -> Block<'_> {
 pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>) -> Pieces<'a> {
     let payload = item.payload;
     let mut all = Pieces::default();
-    let mut holes: Vec<(Range<usize>, Cow<'static, [u8]>)> =
-        slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
+    let mut holes: Vec<Hole> = slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
     let raw = |key: &str| text(payload, key).map(|t| Cow::Borrowed(t.raw()));
     match item.what {
         What::Message => all.pieces = message(payload, relay),
@@ -257,11 +259,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>)
 /// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
 /// `{"parts":["note","summary"]}` for the parts of a message, `harness` or `role` for a whole one; `tool_name`, `tool_call_id` and `input` of a
 /// call; `status` of a result.
-fn of_relay<'a>(
-    pieces: &mut [Piece<'a>],
-    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
-    relay: Value<'a>,
-) {
+fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<Hole>, relay: Value<'a>) {
     let note = field(relay, "note").and_then(|n| n.bool()) == Some(true);
     let raw = |key: &str| text(relay, key).map(|t| Cow::Borrowed(t.raw()));
     for piece in pieces {
@@ -419,11 +417,7 @@ fn push_block<'a>(pieces: &mut Vec<Piece<'a>>, role: Role, by: By, block: Block<
     pieces.push(piece);
 }
 
-fn output<'a>(
-    payload: Value<'a>,
-    kind: &str,
-    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
-) -> Piece<'a> {
+fn output<'a>(payload: Value<'a>, kind: &str, holes: &mut Vec<Hole>) -> Piece<'a> {
     let output = field(payload, "output");
     let mut outcome = Outcome::default();
     let mut content = Vec::new();

@@ -289,7 +289,7 @@ impl Run<'_> {
         let scanned = tape.parse(found.bytes);
         let damage = line::damage(found.bytes, scanned);
         let (bytes, records) = match (scanned, damage) {
-            (Ok(_), None) => (Cow::Borrowed(found.bytes), vec![0..found.bytes.len()]),
+            (Ok(_), None) => (Cow::Borrowed(found.bytes), std::iter::once(0..found.bytes.len()).collect()),
             (_, damage) => {
                 let damage = damage.unwrap_or(problem::BAD_LINE);
                 let repaired = line::repair(found.bytes, damage, &mut tape, bare);
