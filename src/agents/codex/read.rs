@@ -53,7 +53,10 @@ pub(super) fn detect(head: &[u8]) -> Detected {
         };
         let enveloped = line::field(value, "payload").is_some_and(|p| p.is_object())
             && line::field(value, "timestamp").is_some()
-            && !matches!(line::sort(value, false).sort, line::Sort::Unknown(_) | line::Sort::Broken(_));
+            && !matches!(
+                line::sort(value, false, line::Checks::Shapes).sort,
+                line::Sort::Unknown(_) | line::Sort::Broken(_)
+            );
         if enveloped || line::is_bare_meta(value) || line::is_bare_line(value) {
             return Detected::Yes;
         }

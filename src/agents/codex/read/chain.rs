@@ -4,7 +4,7 @@
 //! `history_base {thread_id, end_byte_offset}`, where `thread_id` is the last id in the *name* of the base
 //! file. The history is that of the base up to the offset, recursively, then the file's own lines (rule 12b).
 
-use super::line::{self, Sort, field, text};
+use super::line::{self, Checks, Sort, field, text};
 use crate::record::{Problems, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Lines, Native, Result};
@@ -98,7 +98,7 @@ fn base_of(native: &Native) -> Result<Option<Base>> {
     for _ in 0..HEADER_LINES {
         let Some(line) = lines.next_line().map_err(Error::io(native.name()))? else { break };
         let Ok(value) = tape.parse(line.bytes) else { continue };
-        let Sort::Meta(meta) = line::sort(value, false).sort else { continue };
+        let Sort::Meta(meta) = line::sort(value, false, Checks::Shapes).sort else { continue };
         let Some(base) = field(meta, "history_base") else { return Ok(None) };
         let id = text(base, "thread_id").map(|t| t.decode().into_owned());
         let end = field(base, "end_byte_offset").and_then(|v| v.u64());

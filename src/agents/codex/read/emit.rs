@@ -4,8 +4,8 @@ use super::base64;
 use super::chain::Segment;
 use super::events;
 use super::index::{Entry, Index, Kind, flag, is_summary};
-use super::line::{self, Compacted, Sort};
-use super::pieces::{Block, Body, Piece, Pieces, pieces};
+use super::line::{self, Checks, Compacted, Sort};
+use super::pieces::{Block, Body, Hole, Piece, Pieces, pieces};
 use super::replay::{Fate, Replay};
 use super::time;
 use crate::agents::{History, ReadOptions};
@@ -144,18 +144,20 @@ impl<'e> Emitter<'e> {
         extra: Extra<'_>,
         part: Option<u64>,
     ) -> Result<u64> {
-        let line = line::sort(value, place.bare);
+        let line = line::sort(value, place.bare, Checks::Nothing);
         let entry = self.entry_of(place);
         let mut origin = Origin {
             line: place.segment.is_none().then_some(place.number),
             segment: place.segment.map(|id| (id, place.number)),
             timestamp: line.timestamp,
-            extra,
+            // lines of a file before this one are that file's to restore
+            extra: if place.segment.is_some() { Extra::None } else { extra },
             part,
         };
         let found = match (line.sort, entry) {
             (Sort::Compacted(compacted), Some(entry)) => {
                 match &origin.extra {
+                    // a later piece of a line whose bytes are carried already
                     Extra::None => {}
                     Extra::Raw(bytes) => self.native_raw(place, bytes)?,
                     Extra::Skeleton(_) => self.native(place, value)?,
@@ -166,7 +168,8 @@ impl<'e> Emitter<'e> {
                 return Ok(records.max(1));
             }
             (Sort::Item(item), Some(entry)) => {
-                if let (Extra::Skeleton(bytes), Some(_)) = (&origin.extra, item.lost) {
+                let lost = self.index.entries.get(entry).is_some_and(|e| e.is(flag::LOST));
+                if let (Extra::Skeleton(bytes), true) = (&origin.extra, lost) {
                     origin.extra = Extra::Raw(bytes);
                 }
                 Some((pieces(&item, place.number, line.relay), entry))
@@ -276,7 +279,7 @@ impl<'e> Emitter<'e> {
         dropped: Option<Reason>,
         origin: &Origin<'_>,
         part: Option<u64>,
-        extra: Option<(&Extra<'_>, &[(std::ops::Range<usize>, Cow<'static, [u8]>)])>,
+        extra: Option<(&Extra<'_>, &[Hole])>,
         prompt: &mut bool,
     ) -> Result<()> {
         self.begin(piece, dropped, origin, part, false, prompt);
@@ -536,7 +539,7 @@ fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
 }
 
 /// The line with its holes.
-fn skeleton(out: &mut Vec<u8>, line: &[u8], holes: &[(std::ops::Range<usize>, Cow<'static, [u8]>)]) {
+fn skeleton(out: &mut Vec<u8>, line: &[u8], holes: &[Hole]) {
     // carriage returns and the like around the value
     let line = line.trim_ascii_end();
     let mut from = line.len() - line.trim_ascii_start().len();

@@ -6,7 +6,7 @@
 use super::chain::Segment;
 use super::events;
 use super::files::Files;
-use super::line::{self, Compacted, Item, Line, Mark, Sort, Standing, What, field, id_hash, text};
+use super::line::{self, Checks, Compacted, Item, Line, Mark, Sort, Standing, What, field, id_hash, text};
 use crate::agents::{History, ReadOptions};
 use crate::record::{Context, Git, Lineage, Problems, problem};
 use crate::stream::json::{Tape, Value};
@@ -217,7 +217,7 @@ struct Pass<'p> {
 impl Pass<'_> {
     fn record(&mut self, value: Value<'_>, entry: Entry) {
         let bare = *self.bare.get_or_insert_with(|| line::is_bare_meta(value) || line::is_bare_line(value));
-        let line = line::sort(value, bare);
+        let line = line::sort(value, bare, Checks::Shapes);
         self.index.known_lines += u64::from(!matches!(line.sort, Sort::Unknown(_) | Sort::Broken("no type")));
         if self.own {
             problems(&mut self.index.problems, &line, u64::from(entry.line), self.rescue);

@@ -32,20 +32,20 @@ pub(super) enum What {
 
 impl What {
     fn of(kind: Text<'_>) -> Option<What> {
-        Some(match &*kind.decode() {
-            "message" => What::Message,
-            "agent_message" => What::AgentMessage,
-            "reasoning" => What::Reasoning,
-            "function_call" => What::FunctionCall,
-            "function_call_output" => What::FunctionOutput,
-            "custom_tool_call" => What::CustomCall,
-            "custom_tool_call_output" => What::CustomOutput,
-            "local_shell_call" => What::LocalShell,
-            "web_search_call" => What::WebSearch,
-            "tool_search_call" => What::ToolSearch,
-            "tool_search_output" => What::ToolSearchOutput,
-            "image_generation_call" => What::ImageGeneration,
-            "compaction" | "compaction_summary" | "context_compaction" => What::Compaction,
+        Some(match &*plain(kind) {
+            b"message" => What::Message,
+            b"agent_message" => What::AgentMessage,
+            b"reasoning" => What::Reasoning,
+            b"function_call" => What::FunctionCall,
+            b"function_call_output" => What::FunctionOutput,
+            b"custom_tool_call" => What::CustomCall,
+            b"custom_tool_call_output" => What::CustomOutput,
+            b"local_shell_call" => What::LocalShell,
+            b"web_search_call" => What::WebSearch,
+            b"tool_search_call" => What::ToolSearch,
+            b"tool_search_output" => What::ToolSearchOutput,
+            b"image_generation_call" => What::ImageGeneration,
+            b"compaction" | b"compaction_summary" | b"context_compaction" => What::Compaction,
             _ => return None,
         })
     }
@@ -128,8 +128,16 @@ pub(super) fn id_hash(id: Text<'_>) -> u64 {
     hasher.finish() | 1
 }
 
+/// Whether shapes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Checks {
+    Shapes,
+    /// The first pass did.
+    Nothing,
+}
+
 /// The bytes of a short string.
-fn plain(text: Text<'_>) -> Cow<'_, [u8]> {
+pub(super) fn plain(text: Text<'_>) -> Cow<'_, [u8]> {
     match memchr::memchr(b'\\', text.raw()) {
         None => Cow::Borrowed(text.raw()),
         Some(_) => Cow::Owned(text.decode().into_owned().into_bytes()),
@@ -137,7 +145,7 @@ fn plain(text: Text<'_>) -> Cow<'_, [u8]> {
 }
 
 /// Sorts a line. `bare` is the format of Codex 0.20 to 0.29: items without envelope.
-pub(super) fn sort(value: Value<'_>, bare: bool) -> Line<'_> {
+pub(super) fn sort(value: Value<'_>, bare: bool, checks: Checks) -> Line<'_> {
     let mut line = Line { timestamp: None, kind: None, payload: None, relay: None, sort: Sort::Known };
     for (key, value) in value.entries() {
         match &*plain(key) {
@@ -149,9 +157,9 @@ pub(super) fn sort(value: Value<'_>, bare: bool) -> Line<'_> {
         }
     }
     line.sort = match (line.payload, line.kind) {
-        (Some(payload), Some(kind)) => sort_enveloped(payload, kind, line.timestamp.is_some()),
+        (Some(payload), Some(kind)) => sort_enveloped(payload, kind, line.timestamp.is_some(), checks),
         (Some(_), None) => Sort::Broken("no type"),
-        (None, _) => sort_bare(value, bare),
+        (None, _) => sort_bare(value, bare, checks),
     };
     if bare && line.payload.is_none() {
         line.payload = Some(value);
@@ -159,10 +167,10 @@ pub(super) fn sort(value: Value<'_>, bare: bool) -> Line<'_> {
     line
 }
 
-fn sort_enveloped<'a>(payload: Value<'a>, kind: Text<'a>, dated: bool) -> Sort<'a> {
-    match &*kind.decode() {
-        "response_item" => sort_item(payload, dated),
-        "inter_agent_communication" => match field(payload, "content").map(|c| c.kind()) {
+fn sort_enveloped<'a>(payload: Value<'a>, kind: Text<'a>, dated: bool, checks: Checks) -> Sort<'a> {
+    match &*plain(kind) {
+        b"response_item" => sort_item(payload, dated, checks),
+        b"inter_agent_communication" => match field(payload, "content").map(|c| c.kind()) {
             Some(Kind::String | Kind::Array) => Sort::Item(Item {
                 payload,
                 what: What::AgentMessage,
@@ -170,30 +178,30 @@ fn sort_enveloped<'a>(payload: Value<'a>, kind: Text<'a>, dated: bool) -> Sort<'
             }),
             _ => Sort::Broken("no content"),
         },
-        "compacted" if !dated => Sort::Broken("a compaction without timestamp"),
-        "compacted" => sort_compacted(payload),
-        "event_msg" => match sort_event(payload) {
+        b"compacted" if !dated => Sort::Broken("a compaction without timestamp"),
+        b"compacted" => sort_compacted(payload, checks),
+        b"event_msg" => match sort_event(payload) {
             Some(mark) if dated => Sort::Mark(mark),
             _ => Sort::Known,
         },
-        "turn_context" if dated => Sort::Mark(Mark::Context(turn_id(payload))),
-        "session_meta" => Sort::Meta(payload),
-        "turn_context"
-        | "world_state"
-        | "token_usage_record"
-        | "inter_agent_communication_metadata"
-        | "realtime_item"
-        | "retained_context"
-        | "security_risk_score" => Sort::Known,
+        b"turn_context" if dated => Sort::Mark(Mark::Context(turn_id(payload))),
+        b"session_meta" => Sort::Meta(payload),
+        b"turn_context"
+        | b"world_state"
+        | b"token_usage_record"
+        | b"inter_agent_communication_metadata"
+        | b"realtime_item"
+        | b"retained_context"
+        | b"security_risk_score" => Sort::Known,
         _ => Sort::Unknown(kind),
     }
 }
 
-fn sort_bare(value: Value<'_>, bare: bool) -> Sort<'_> {
+fn sort_bare(value: Value<'_>, bare: bool, checks: Checks) -> Sort<'_> {
     if let Some(kind) = text(value, "type") {
         return match What::of(kind) {
             Some(what) => {
-                let lost = if bare { shape(value, what, false).err() } else { Some("no envelope") };
+                let lost = if bare { checks.shape(value, what, false).err() } else { Some("no envelope") };
                 Sort::Item(Item { payload: value, what, lost })
             }
             None => Sort::Unknown(kind),
@@ -223,7 +231,7 @@ pub(super) fn is_bare_line(value: Value<'_>) -> bool {
         && (text(value, "record_type").is_some() || text(value, "type").and_then(What::of).is_some())
 }
 
-fn sort_item(payload: Value<'_>, dated: bool) -> Sort<'_> {
+fn sort_item(payload: Value<'_>, dated: bool, checks: Checks) -> Sort<'_> {
     let Some(kind) = text(payload, "type") else {
         // older tools leave the type of a message out; it is clear from its keys
         return match field(payload, "role").is_some() && field(payload, "content").is_some() {
@@ -233,7 +241,7 @@ fn sort_item(payload: Value<'_>, dated: bool) -> Sort<'_> {
     };
     match What::of(kind) {
         Some(what) => {
-            let lost = if dated { shape(payload, what, false).err() } else { Some("no timestamp") };
+            let lost = if dated { checks.shape(payload, what, false).err() } else { Some("no timestamp") };
             Sort::Item(Item { payload, what, lost })
         }
         None if kind == "ghost_snapshot" || kind == "compaction_trigger" => Sort::Ignored,
@@ -242,7 +250,7 @@ fn sort_item(payload: Value<'_>, dated: bool) -> Sort<'_> {
     }
 }
 
-fn sort_compacted(payload: Value<'_>) -> Sort<'_> {
+fn sort_compacted(payload: Value<'_>, checks: Checks) -> Sort<'_> {
     let Some(message) = text(payload, "message") else { return Sort::Broken("a compaction without message") };
     let replacement = match field(payload, "replacement_history") {
         None => None,
@@ -255,7 +263,7 @@ fn sort_compacted(payload: Value<'_>) -> Sort<'_> {
             let Some(kind) = text(item, "type") else {
                 return Sort::Broken("a compaction with an item without type");
             };
-            if What::of(kind).is_some_and(|what| shape(item, what, true).is_err()) {
+            if What::of(kind).is_some_and(|what| checks.shape(item, what, true).is_err()) {
                 return Sort::Broken("a compaction with a malformed item");
             }
         }
@@ -274,14 +282,20 @@ fn turn_id(payload: Value<'_>) -> Option<u64> {
 }
 
 fn sort_event(payload: Value<'_>) -> Option<Mark> {
-    Some(match &*text(payload, "type")?.decode() {
-        "task_started" | "turn_started" => Mark::Started(turn_id(payload)),
-        "task_complete" | "turn_complete" => Mark::Ended(turn_id(payload)),
-        "turn_aborted" => Mark::Aborted(turn_id(payload)),
-        "user_message" => Mark::Prompt,
-        "thread_rolled_back" => Mark::RolledBack(u32::try_from(field(payload, "num_turns")?.u64()?).ok()?),
+    Some(match &*plain(text(payload, "type")?) {
+        b"task_started" | b"turn_started" => Mark::Started(turn_id(payload)),
+        b"task_complete" | b"turn_complete" => Mark::Ended(turn_id(payload)),
+        b"turn_aborted" => Mark::Aborted(turn_id(payload)),
+        b"user_message" => Mark::Prompt,
+        b"thread_rolled_back" => Mark::RolledBack(u32::try_from(field(payload, "num_turns")?.u64()?).ok()?),
         _ => return None,
     })
+}
+
+impl Checks {
+    fn shape(self, payload: Value<'_>, what: What, in_replacement: bool) -> Result<(), &'static str> {
+        if self == Checks::Nothing { Ok(()) } else { shape(payload, what, in_replacement) }
+    }
 }
 
 /// Whether the client reads an item of this shape, else what is wrong with it (rules 6 and 7).
@@ -352,9 +366,9 @@ fn content_is_sound(content: Value<'_>) -> bool {
 
 fn part_is_sound(part: Value<'_>) -> bool {
     let Some(kind) = text(part, "type") else { return false };
-    match &*kind.decode() {
-        "input_text" | "output_text" => text(part, "text").is_some(),
-        "input_image" => {
+    match &*plain(kind) {
+        b"input_text" | b"output_text" => text(part, "text").is_some(),
+        b"input_image" => {
             let detail = field(part, "detail");
             text(part, "image_url").is_some()
                 && detail.is_none_or(|d| {
@@ -363,7 +377,7 @@ fn part_is_sound(part: Value<'_>) -> bool {
                             .is_some_and(|t| ["auto", "low", "high", "original"].iter().any(|w| t == *w))
                 })
         }
-        "input_audio" | "encrypted_content" => true,
+        b"input_audio" | b"encrypted_content" => true,
         _ => false,
     }
 }
@@ -471,7 +485,8 @@ pub(super) fn fragments(line: &[u8], tape: &mut Tape, bare: bool) -> Vec<Range<u
     while let Some(open) = line.get(at..).and_then(|rest| memchr::memchr(b'{', rest)).map(|n| n + at) {
         let rest = line.get(open..).unwrap_or_default();
         // objects inside a cut record must not pass for records: only an envelope begins like this
-        if tries < TRIES && (found.is_empty() && tries == 0 || rest.starts_with(b"{\"timestamp\":")) {
+        let glued = found.last().is_some_and(|last| last.end == open);
+        if tries < TRIES && (tries == 0 || glued || rest.starts_with(b"{\"timestamp\":")) {
             tries += 1;
             if let Ok((value, end)) = tape.parse_prefix(rest)
                 && (field(value, "payload").is_some() || bare)
@@ -521,7 +536,7 @@ pub(super) fn repair<'a>(line: &'a [u8], damage: &str, tape: &mut Tape, bare: bo
         repaired.bytes = Cow::Owned(fixed);
     }
     repaired.records = match tape.parse(&repaired.bytes).is_ok_and(|v| v.is_object()) {
-        true => vec![0..repaired.bytes.len()],
+        true => std::iter::once(0..repaired.bytes.len()).collect(),
         false => fragments(&repaired.bytes, tape, bare),
     };
     repaired

@@ -5,7 +5,7 @@
 
 use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
-use super::line::{Item, What, field, text};
+use super::line::{self, Item, What, field, text};
 use crate::agents::tools::original;
 use crate::record::{Harness, Role, Status};
 use crate::stream::By;
@@ -63,11 +63,14 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The records of an item, and what they hold of its line: byte ranges, each with what stands in its place.
+/// A place of a line whose text a record holds, and what stands there instead.
+pub(super) type Hole = (Range<usize>, Cow<'static, [u8]>);
+
+/// The records of an item, and what they hold of its line.
 #[derive(Debug, Default)]
 pub(super) struct Pieces<'a> {
     pub(super) pieces: Vec<Piece<'a>>,
-    pub(super) holes: Vec<(Range<usize>, Cow<'static, [u8]>)>,
+    pub(super) holes: Vec<Hole>,
 }
 
 const NULL: Cow<'static, [u8]> = Cow::Borrowed(b"null");
@@ -106,9 +109,9 @@ fn parts_of(list: Option<Value<'_>>) -> Vec<Value<'_>> {
 }
 
 fn slot_of_part(part: Value<'_>) -> Value<'_> {
-    let key = match text(part, "type").map(|t| t.decode()).as_deref() {
-        Some("input_text" | "output_text" | "summary_text" | "reasoning_text" | "text") => "text",
-        Some("input_image") => "image_url",
+    let key = match text(part, "type").map(line::plain).as_deref() {
+        Some(b"input_text" | b"output_text" | b"summary_text" | b"reasoning_text" | b"text") => "text",
+        Some(b"input_image") => "image_url",
         _ => return part,
     };
     field(part, key).unwrap_or(part)
@@ -149,12 +152,11 @@ fn block_of_part(part: Value<'_>) -> Block<'_> {
     block_of(slot_of_part(part), is_image)
 }
 
-/// The records of an item. `line` is its 1-based line, for calls without any id.
-pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -> Pieces<'a> {
+/// The records of an item. `number` is its 1-based line, for calls without any id.
+pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>) -> Pieces<'a> {
     let payload = item.payload;
     let mut all = Pieces::default();
-    let mut holes: Vec<(Range<usize>, Cow<'static, [u8]>)> =
-        slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
+    let mut holes: Vec<Hole> = slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
     let raw = |key: &str| text(payload, key).map(|t| Cow::Borrowed(t.raw()));
     match item.what {
         What::Message => all.pieces = message(payload, relay),
@@ -245,7 +247,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
     }
     for piece in &mut all.pieces {
         if matches!(piece.role, Role::ToolCall | Role::ToolResult) && piece.call_id.is_none() {
-            piece.call_id = Some(Cow::Owned(format!("line_{line}").into_bytes()));
+            piece.call_id = Some(Cow::Owned(format!("line_{number}").into_bytes()));
         }
         if piece.role == Role::ToolCall && piece.tool_name.is_none() {
             piece.tool_name = Some(Cow::Borrowed(b"unknown"));
@@ -258,11 +260,7 @@ pub(super) fn pieces<'a>(item: &Item<'a>, line: u64, relay: Option<Value<'a>>) -
 /// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
 /// `{"parts":["note","summary"]}` for the parts of a message, `harness` or `role` for a whole one; `tool_name`, `tool_call_id` and `input` of a
 /// call; `status` of a result.
-fn of_relay<'a>(
-    pieces: &mut [Piece<'a>],
-    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
-    relay: Value<'a>,
-) {
+fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<Hole>, relay: Value<'a>) {
     let note = field(relay, "note").and_then(|n| n.bool()) == Some(true);
     let raw = |key: &str| text(relay, key).map(|t| Cow::Borrowed(t.raw()));
     for piece in pieces {
@@ -344,7 +342,7 @@ fn arguments_value(arguments: Text<'_>) -> (Cow<'_, [u8]>, bool) {
         // free text, also text that happens to be a number or a string
         _ => return (Cow::Owned([b"\"", arguments.raw(), b"\""].concat()), true),
     };
-    let fragile = super::line::is_fragile(value);
+    let fragile = line::is_fragile(value);
     let lone = value.has_lone_surrogate();
     let packed = compact(&decoded);
     let whole = matches!(packed, Cow::Borrowed(_)) && !fragile && !lone && numbers_are_plain(&packed);
@@ -441,11 +439,7 @@ fn push_block<'a>(pieces: &mut Vec<Piece<'a>>, role: Role, by: By, block: Block<
     pieces.push(piece);
 }
 
-fn output<'a>(
-    payload: Value<'a>,
-    kind: &str,
-    holes: &mut Vec<(Range<usize>, Cow<'static, [u8]>)>,
-) -> Piece<'a> {
+fn output<'a>(payload: Value<'a>, kind: &str, holes: &mut Vec<Hole>) -> Piece<'a> {
     let output = field(payload, "output");
     let mut outcome = Outcome::default();
     let mut content = Vec::new();
@@ -541,8 +535,11 @@ pub(super) fn outcome_of(text: Text<'_>) -> Outcome {
     if text.starts_with("{\"output\":") {
         // the code stands behind the output, which may be long
         let raw = text.raw();
-        let tail = String::from_utf8_lossy(raw.get(raw.len().saturating_sub(160)..).unwrap_or_default());
-        let code = tail.rsplit_once("\\\"exit_code\\\":").and_then(|(_, rest)| number(rest));
+        let tail = raw.get(raw.len().saturating_sub(160)..).unwrap_or_default();
+        const KEY: &[u8] = b"\\\"exit_code\\\":";
+        let code = memchr::memmem::rfind(tail, KEY)
+            .and_then(|at| std::str::from_utf8(tail.get(at + KEY.len()..)?).ok())
+            .and_then(number);
         return code.map(Outcome::of_code).unwrap_or_default();
     }
     let head = text.head(320);
@@ -563,25 +560,58 @@ pub(super) fn outcome_of(text: Text<'_>) -> Outcome {
     Outcome::default()
 }
 
+/// Start of the wrapper of 2025, as the string that holds it is spelled.
+const WRAPPER: &[u8] = b"{\\\"output\\\":\\\"";
+
 /// The output inside its wrapper of 2025, and the string that stands in the line without it. `None` where
-/// there is no wrapper, or where it could not be put together again byte by byte.
+/// there is no wrapper, or where it could not be put together again character by character.
 fn unwrapped(text: Text<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-    if !text.starts_with("{\"output\":\"") {
-        return None;
-    }
-    let decoded = text.decode();
+    let raw = text.raw().strip_prefix(WRAPPER)?;
+    let (inner, end) = inner_string(raw)?;
+    let quoted = [b"\"", raw.get(end..)?, b"\""].concat();
     let mut tape = Tape::new();
-    let wrapper = tape.parse(decoded.as_bytes()).ok()?;
+    let rest = tape.parse(&quoted).ok()?.text()?.decode().into_owned();
+    let shell = ["{\"output\":null", &rest].concat();
+    let wrapper = tape.parse(shell.as_bytes()).ok()?;
     if wrapper.has_lone_surrogate() || wrapper.duplicate_key().is_some() {
         return None;
     }
     field(wrapper, "metadata").filter(Value::is_object)?;
-    let inner = field(wrapper, "output")?;
-    let words = inner.text()?;
-    if !escapes_are_shortest(words.raw()) {
-        return None;
+    Some((inner, literal(&shell).into_bytes()))
+}
+
+/// Takes one level of escapes from a string inside a string: the body of the inner one, which is one of a
+/// JSON string again, and the index behind its closing quote. `None` where the inner string is spelled in
+/// another way than [`literal`] does, or where the outer one escapes what it need not.
+fn inner_string(raw: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let mut inner = Vec::with_capacity(raw.len());
+    let mut at = 0;
+    loop {
+        let rest = raw.get(at..)?;
+        let plain = memchr::memchr(b'\\', rest)?;
+        inner.extend_from_slice(rest.get(..plain)?);
+        let escape = rest.get(plain..)?;
+        match escape.get(1)? {
+            b'"' => return Some((inner, at + plain + 2)),
+            b'\\' => {}
+            _ => return None,
+        }
+        // an escape of the inner string: two characters, of which the outer one may escape the second
+        let (spelled, length): (&[u8], usize) = match escape.get(2..4)? {
+            b"\\\\" => (b"\\\\", 4),
+            b"\\\"" => (b"\\\"", 4),
+            [b'n', _] => (b"\\n", 3),
+            [b't', _] => (b"\\t", 3),
+            [b'r', _] => (b"\\r", 3),
+            [b'b', _] => (b"\\b", 3),
+            [b'f', _] => (b"\\f", 3),
+            [b'u', _] => (escape.get(1..7)?, 7),
+            _ => return None,
+        };
+        if length == 7 && !escapes_are_shortest(spelled) {
+            return None;
+        }
+        inner.extend_from_slice(spelled);
+        at += plain + length;
     }
-    let shell = [decoded.get(..inner.span().start)?, "null", decoded.get(inner.span().end..)?].concat();
-    // the string itself must also be one that its value gives back
-    Some((words.raw().to_vec(), literal(&shell).into_bytes()))
 }

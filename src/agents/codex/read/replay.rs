@@ -2,7 +2,7 @@
 
 use super::chain::Segment;
 use super::index::{Entry, Index, Kind, flag};
-use super::line::{self, Standing, field, text};
+use super::line::{self, Checks, Standing, field, text};
 use crate::agents::History;
 use crate::record::{Reason, problem};
 use crate::stream::json::{Tape, Value};
@@ -303,7 +303,7 @@ impl Run<'_> {
         let scanned = tape.parse(found.bytes);
         let damage = line::damage(found.bytes, scanned);
         let (bytes, records) = match (scanned, damage) {
-            (Ok(_), None) => (Cow::Borrowed(found.bytes), vec![0..found.bytes.len()]),
+            (Ok(_), None) => (Cow::Borrowed(found.bytes), std::iter::once(0..found.bytes.len()).collect()),
             (_, damage) => {
                 let damage = damage.unwrap_or(problem::BAD_LINE);
                 let repaired = line::repair(found.bytes, damage, &mut tape, bare);
@@ -313,7 +313,7 @@ impl Run<'_> {
         let mut items = 0;
         for range in records {
             let Ok(value) = tape.parse(bytes.get(range).unwrap_or_default()) else { continue };
-            let payload = match line::sort(value, bare).sort {
+            let payload = match line::sort(value, bare, Checks::Shapes).sort {
                 line::Sort::Item(item) => Some(item.payload),
                 line::Sort::Compacted(c) if entry.kind == Kind::Replaced => {
                     c.replacement.and_then(|r| r.items().nth(self.place_in_replacement(at)))
