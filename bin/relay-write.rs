@@ -36,6 +36,7 @@ fn main() -> ExitCode {
             dry_run: w.dry_run,
             output: w.output,
             restore: w.restore,
+            register: w.register,
             ..WriteOptions::default()
         };
         let options = Options { target, write, json: w.json, resume: w.resume };

@@ -68,6 +68,12 @@ pub trait Agent: Sync {
     /// Begins a new session of this agent.
     fn writer<'w>(&self, options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>>;
 
+    /// Has the client list a written session at once, where that takes a step of its own.
+    fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
+        let _ = (written, options, world);
+        Ok(())
+    }
+
     /// Context window of the agent's usual model, in tokens, and what of it to leave free.
     fn window(&self) -> Window;
 }

@@ -39,6 +39,10 @@ pub struct Writing {
     /// Put the original file back under its own id, where there is none; wants the whole of relay-read's stream
     #[arg(long, conflicts_with_all = ["title", "dialogue_only", "no_note", "keep_tool_names"])]
     pub restore: bool,
+    /// Have the agent list the new session at once: from 0.150 on, Codex shows what it wrote itself; needs codex
+    /// on the PATH
+    #[arg(long, conflicts_with_all = ["dry_run", "output"])]
+    pub register: bool,
     /// Become the agent in that directory once the one session is written
     #[arg(long, conflicts_with_all = ["dry_run", "json", "output"])]
     pub resume: bool,

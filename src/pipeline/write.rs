@@ -241,6 +241,9 @@ impl Sessions<'_, '_> {
                 self.state = State::Between;
                 let written = writer.finish()?;
                 self.tell(&written)?;
+                if self.options.write.register {
+                    self.agent.register(&written, &self.options.write, self.world)?;
+                }
                 self.count += 1;
                 if self.written.is_empty() {
                     self.written.push(written);

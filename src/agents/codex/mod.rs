@@ -4,11 +4,13 @@
 
 mod locate;
 mod read;
+mod register;
+mod restore;
 mod write;
 
 pub use read::restore;
 
-use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
+use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer, Written};
 use crate::stream::{Native, Result, Sink, World};
 
 /// The agent.
@@ -37,7 +39,12 @@ impl Agent for Codex {
     }
 
     fn writer<'w>(&self, options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
-        write::writer(options, world)
+        if options.restore { restore::writer(options, world) } else { write::writer(options, world) }
+    }
+
+    fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
+        let home = options.root.as_ref().map(|root| world.resolve(root));
+        register::register(written, home.as_deref())
     }
 
     fn window(&self) -> Window {

@@ -27,16 +27,11 @@ const IMAGE: u64 = 1_500;
 const LAST_MESSAGE: usize = 64 << 10;
 
 /// Whose sessions these are.
-const CODEX: To = To { agent: "codex", title: "Codex CLI", home: "CODEX_HOME", resume: "codex resume" };
+pub(super) const CODEX: To =
+    To { agent: "codex", title: "Codex CLI", home: "CODEX_HOME", resume: "codex resume" };
 
 /// Begins a new session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
-    if options.restore || options.register {
-        return Err(Error::Usage {
-            what: "codex sessions cannot be restored or registered yet".into(),
-            hint: None,
-        });
-    }
     Ok(Box::new(Rollout {
         hand: Handover::new(CODEX, options, world),
         tape: Tape::new(),
@@ -539,7 +534,7 @@ impl Rollout<'_> {
 }
 
 /// The home of the target's store: `--root`, `CODEX_HOME`, `~/.codex`.
-fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
+pub(super) fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
     if let Some(root) = &options.root {
         return Ok(world.resolve(root));
     }
