@@ -26,8 +26,29 @@ fn path(written: &Value) -> PathBuf {
     PathBuf::from(written["path"].as_str().unwrap())
 }
 
+/// 2.0.77 goes on from the line with the latest date, so a session without dates is the hardest.
+fn reaches_without_dates(client: &Client) {
+    let sandbox = Sandbox::new();
+    let mut stream = json!({"type":"session","relay":1,"session_id":"s","source_agent":"codex"}).to_string();
+    for n in 0..6 {
+        let role = if n % 2 == 0 { "user" } else { "assistant" };
+        stream += &format!("\n{}", json!({"type":"message","role":role,"content":format!("words {n}")}));
+    }
+    stream += "\n{\"type\":\"end\"}\n";
+    let file = sandbox.write("stream", stream);
+    let project = sandbox.project();
+    let write = format!("relay-write claude --json --project {} < {}", project.display(), file.display());
+    let written: Value = serde_json::from_str(sandbox.shell(&write).run().success().text().trim()).unwrap();
+    let resumed = resume_claude_in(&sandbox, client, written["session_id"].as_str().unwrap());
+    let texts: Vec<String> = claude_items(&resumed.history(), &[]);
+    assert!(texts[0].starts_with("user: [relay note"), "{texts:?}");
+    let said = texts.iter().filter(|t| t.contains("words ")).count();
+    assert_eq!(said, 6, "{texts:?}");
+}
+
 fn reaches(client: &str) {
     let Some(client) = Client::find(client) else { return };
+    reaches_without_dates(&client);
     for (name, session, records) in sessions() {
         let sandbox = Sandbox::new();
         let copy = sandbox.write("session.jsonl", std::fs::read(&session).unwrap());

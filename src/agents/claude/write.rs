@@ -16,6 +16,7 @@ use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::record::{Harness, Origin, Role, Session, Status, problem};
 use crate::stream::json::{Kind as Json, Tape, Value, write_escaped, write_string};
 use crate::stream::{Error, Head, Record, Result, World};
+use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
 /// Whose sessions these are.
@@ -48,7 +49,8 @@ pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<
         body: Body::new(options.dry_run)?,
         ids: Ids([world.random(), world.random()]),
         envelope: Vec::new(),
-        time: Vec::new(),
+        time: Timestamp::UNIX_EPOCH,
+        clock: Timestamp::UNIX_EPOCH,
         opening: None,
         last: None,
         called: None,
@@ -65,8 +67,10 @@ struct Chain<'w> {
     ids: Ids,
     /// The fields of every line between its parent and its type.
     envelope: Vec<u8>,
-    /// Body of the JSON string that dates the next line.
-    time: Vec<u8>,
+    /// When the next line was said, if that is later than [`Chain::clock`].
+    time: Timestamp,
+    /// Date of the last line.
+    clock: Timestamp,
     /// Id of the line that the note will be; settled before the first line of the body.
     opening: Option<String>,
     /// Id of the last line.
@@ -164,10 +168,11 @@ impl Chain<'_> {
             envelope.extend_from_slice(format!(",\"{key}\":").as_bytes());
             write_string(&mut envelope, text);
         }
-        let first = begun.session.created_at.clone().unwrap_or_else(|| rfc3339(begun.now));
+        let created = begun.session.created_at.as_deref().and_then(|at| at.parse().ok());
+        self.time = created.unwrap_or(begun.now);
+        // the note stands before everything, also in time
+        self.clock = moved(self.time, -1);
         self.envelope = envelope;
-        self.time.clear();
-        write_escaped(&mut self.time, &first);
         Ok(())
     }
 
@@ -179,9 +184,8 @@ impl Chain<'_> {
             if lone {
                 self.hand.problems.add(problem::SURROGATE, head.line, "");
             }
-            if let Some(time) = head.timestamp.filter(|t| !t.is_empty()) {
-                self.time.clear();
-                write_escaped(&mut self.time, &time.decode());
+            if let Some(time) = head.timestamp.and_then(|t| t.decode().parse().ok()) {
+                self.time = time;
             }
             match role {
                 Role::ToolCall => self.call(head, value),
@@ -513,9 +517,13 @@ impl Chain<'_> {
             self.body.put(b"}")?;
         }
         let id = self.ids.line();
-        self.body.put(format!(",\"uuid\":\"{id}\",\"timestamp\":\"").as_bytes())?;
-        self.body.put(&self.time)?;
-        self.body.put(b"\"}\n")?;
+        // 2.0.77 goes on from the line with the latest date, the first one of several: dates must rise
+        self.clock = match self.time.as_millisecond() > self.clock.as_millisecond() {
+            true => self.time,
+            false => moved(self.clock, 1),
+        };
+        let time = rfc3339(self.clock);
+        self.body.put(format!(",\"uuid\":\"{id}\",\"timestamp\":\"{time}\"}}\n").as_bytes())?;
         self.last = Some(id);
         Ok(())
     }
@@ -575,7 +583,8 @@ impl Chain<'_> {
         line.extend_from_slice(
             format!(",\"parts\":[{}]}},\"uuid\":\"{id}\",\"timestamp\":", kinds.join(",")).as_bytes(),
         );
-        let at = begun.session.created_at.clone().unwrap_or_else(|| rfc3339(begun.now));
+        let created = begun.session.created_at.as_deref().and_then(|at| at.parse().ok());
+        let at = rfc3339(moved(created.unwrap_or(begun.now), -1));
         write_string(&mut line, &at);
         line.extend_from_slice(b"}\n");
         Ok(line)
@@ -641,6 +650,11 @@ impl Prompts {
         self.first.get_or_insert_with(|| line.clone());
         self.last = Some(line);
     }
+}
+
+/// A time so many milliseconds later; the same at the end of all times.
+fn moved(at: Timestamp, milliseconds: i64) -> Timestamp {
+    at.checked_add(jiff::SignedDuration::from_millis(milliseconds)).unwrap_or(at)
 }
 
 /// Fields of an object without its braces.

@@ -129,7 +129,8 @@ fn one_chain_with_every_field_of_the_client() {
     let usage = &answer["usage"];
     let used = usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap();
     assert!(used.abs_diff(written.tokens) < 40 && usage["output_tokens"] != 0, "{used} {}", written.tokens);
-    assert_eq!(tree[1]["timestamp"], "2026-01-02T03:04:05Z");
+    assert_eq!(tree[0]["timestamp"], "2026-01-02T03:04:04.999Z");
+    assert_eq!(tree[1]["timestamp"], "2026-01-02T03:04:05.000Z");
     assert_eq!(tree[2]["timestamp"], "2026-01-02T03:05:00.678Z");
     let [.., title, last] = lines.as_slice() else { panic!() };
     assert_eq!(*title, json!({"type":"custom-title","customTitle":"o\"ne","sessionId":written.session_id}));
@@ -169,6 +170,26 @@ fn the_first_line_tells_of_every_relay_and_the_summary_stands_in_it() {
     assert_eq!(lines[0]["message"]["content"][1]["text"], "what\ncame before");
     assert_eq!((said(&lines).len(), lines[0]["relay"]["lineage"].as_array().unwrap().len()), (1, 3));
     assert_ne!(again.relay_id, written.relay_id);
+}
+
+#[test]
+fn dates_rise_from_line_to_line() {
+    let home = Home::new();
+    let dated = |text: &str, at: &str| json!({"type":"message","role":"user","content":text,"timestamp":at});
+    let records = [
+        session("codex"),
+        message("user", json!("no date")),
+        dated("later", "2026-01-02T03:05:00.678901Z"),
+        message("assistant", json!([{"type":"text","text":"a"},{"type":"text","text":"b"}])),
+        dated("back", "2025-01-01T00:00:00Z"),
+        dated("no date at all", "yesterday"),
+        end(),
+    ];
+    let (_, lines) = home.write(&records, |_| {}).unwrap();
+    let dates: Vec<_> = lines.iter().filter_map(|l| l["timestamp"].as_str()).collect();
+    let ends =
+        ["04:04.999Z", "04:05.000Z", "05:00.678Z", "05:00.679Z", "05:00.680Z", "05:00.681Z", "05:00.682Z"];
+    assert_eq!(dates, ends.map(|end| format!("2026-01-02T03:{end}")));
 }
 
 #[test]
