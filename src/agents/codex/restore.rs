@@ -22,9 +22,13 @@ fn place(session: &Session, options: &WriteOptions, world: &World) -> Result<(Pa
     let name = match had {
         Some(name) => name.to_owned(),
         None => {
-            let id = uuid::Uuid::try_parse(&session.session_id).map_err(|_| {
-                Error::failed(format!("{:?} is no id that can name a rollout", session.session_id))
-            })?;
+            let id = session.session_id.as_str();
+            if id.is_empty()
+                || id.len() > 200
+                || !id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+            {
+                return Err(Error::failed(format!("{id:?} is no id that can name a rollout")));
+            }
             let begun =
                 session.created_at.as_deref().and_then(|t| t.parse().ok()).unwrap_or_else(|| world.now());
             let local = begun.to_zoned_datetime(world.zone());
