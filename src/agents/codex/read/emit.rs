@@ -19,6 +19,9 @@ use std::io::Read;
 /// Calls whose result has not come and whose name is remembered for it.
 const OPEN_CALLS: usize = 4096;
 
+/// A record longer than this keeps no memory behind it, in bytes.
+const LONG: usize = 8 << 20;
+
 /// Writes the records between `session` and `end`.
 pub(super) struct Emitter<'e> {
     index: &'e Index,
@@ -410,7 +413,16 @@ impl<'e> Emitter<'e> {
             return Ok(());
         }
         self.record.push(b'}');
-        self.out.put(&self.record)
+        self.hand_on()
+    }
+
+    fn hand_on(&mut self) -> Result<()> {
+        self.out.put(&self.record)?;
+        // the memory of a very long line is given back
+        if self.record.capacity() > LONG {
+            self.record = Vec::new();
+        }
+        Ok(())
     }
 
     /// The records of a compaction: what it made of the history, where that is live.
@@ -502,7 +514,7 @@ impl<'e> Emitter<'e> {
         self.record.extend_from_slice(b"\"value\":");
         self.record.extend_from_slice(value.raw());
         self.record.push(b'}');
-        self.out.put(&self.record)
+        self.hand_on()
     }
 
     fn native_raw(&mut self, place: &Place<'_>, line: &[u8]) -> Result<()> {
@@ -511,7 +523,7 @@ impl<'e> Emitter<'e> {
         }
         raw_member(&mut self.record, line);
         self.record.push(b'}');
-        self.out.put(&self.record)
+        self.hand_on()
     }
 }
 

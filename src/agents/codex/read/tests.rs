@@ -656,15 +656,23 @@ fn the_bare_format_of_2025() {
         r#"{"type":"function_call","id":"f","name":"shell","arguments":"{\"command\":[\"ls\"]}","call_id":"c"}"#,
         r#"{"type":"function_call_output","call_id":"c","output":"{\"output\":\"a\\n\",\"metadata\":{\"exit_code\":0,\"duration_seconds\":0.1}}"}"#,
     ];
-    for history in [Exact, Active, Full] {
-        let s = read_as(lines.join("\n").as_bytes(), &ReadOptions { history, ..ReadOptions::default() });
-        assert_eq!(
-            s.live(),
-            ["user: q", "reasoning: think", "tool_call c: {\"command\":[\"ls\"]}", "tool_result c: a\n"]
-        );
+    let all = ["user: q", "reasoning: think", "tool_call c: {\"command\":[\"ls\"]}", "tool_result c: a\n"];
+    let read = |history| {
+        let options = ReadOptions { history, ..ReadOptions::default() };
+        read_as(lines.join("\n").as_bytes(), &options)
+    };
+    for history in [Active, Full] {
+        let s = read(history);
+        assert_eq!(s.live(), all);
         assert_eq!(s.records[0]["working_directory"], "/w/app");
         assert_eq!(s.records[0]["session_id"], "3619d75c-0000-4000-8000-000000000001");
+        assert_eq!(s.problems("rescued"), 1);
     }
+    // no client from 0.47 on resumes it
+    let s = read(Exact);
+    assert_eq!(s.live(), [""; 0]);
+    assert_eq!(s.problems("unknown_version"), 1);
+    assert!(all.iter().all(|m| s.dropped("noise").iter().any(|d| d == m)));
 }
 
 #[test]
