@@ -37,7 +37,6 @@ fn main() -> ExitCode {
             output: w.output,
             restore: w.restore,
             register: w.register,
-            ..WriteOptions::default()
         };
         let options = Options { target, write, json: w.json, resume: w.resume };
         let input = stage.input()?;
