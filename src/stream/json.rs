@@ -2,7 +2,7 @@
 //!
 //! One pass over a line checks every byte against RFC 8259 and notes where values begin and end. Nothing is
 //! decoded and nothing copied: stages look at a few short fields and splice long strings from line to line
-//! as the escaped bytes they are. A general parser costs three to four times as much on session lines,
+//! as the escaped bytes they are. A general parser costs two to three times as much on session lines,
 //! because it decodes text that nobody looks at (see benches/README.md).
 //!
 //! Grammar only: numbers keep their spelling, duplicate keys are kept (see [`Value::duplicate_key`]), and
