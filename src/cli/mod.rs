@@ -21,10 +21,12 @@
 
 mod config;
 mod progress;
+mod redact;
 mod terminal;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
+pub use redact::Redaction;
 pub use terminal::{is_unsafe, safe, safe_json};
 pub use write::Writing;
 

@@ -2,6 +2,7 @@
 
 pub mod filter;
 pub mod read;
+pub mod redact;
 pub mod select;
 pub mod via;
 pub mod write;

@@ -11,6 +11,7 @@
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
+//! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
 //! | `nearest` | did you mean …? |
 
@@ -21,6 +22,7 @@ mod lines;
 mod native;
 mod nearest;
 mod place;
+mod private;
 mod record;
 mod report;
 mod simd;
@@ -35,6 +37,7 @@ pub use lines::{Line, Lines};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
+pub use private::Private;
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};

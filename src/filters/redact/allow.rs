@@ -30,7 +30,10 @@ impl Allow {
             if line.trim_ascii().is_empty() || line.first() == Some(&b'#') {
                 continue;
             }
-            let wrong = |what: &str| Error::Usage { what: format!("line {} of the list: {what}", number + 1), hint: None };
+            let wrong = |what: &str| Error::Usage {
+                what: format!("line {} of the list: {what}", number + 1),
+                hint: None,
+            };
             if let Some(prefix) = line.strip_prefix(b"prefix:") {
                 if prefix.is_empty() {
                     return Err(wrong("an empty prefix would allow everything"));
@@ -82,7 +85,10 @@ mod tests {
     #[test]
     fn each_way_to_allow() {
         let key = Key::new(&[7; 16]).unwrap();
-        let list = format!("# a remark\n\nexact one\r\nvalue:#odd\nprefix:test-\nregex:[0-9]+\nhmac:{}\n", key.fingerprint(b"hidden"));
+        let list = format!(
+            "# a remark\n\nexact one\r\nvalue:#odd\nprefix:test-\nregex:[0-9]+\nhmac:{}\n",
+            key.fingerprint(b"hidden")
+        );
         let allow = Allow::parse(list.as_bytes()).unwrap();
         for value in ["exact one", "#odd", "test-abc", "123", "hidden"] {
             assert!(allow.holds(value.as_bytes(), &key), "{value}");

@@ -44,7 +44,10 @@ pub(super) fn read(text: &[u8]) -> Option<Placeholder<'_>> {
     let end = body.iter().position(|&b| b == b'>')?;
     let words = std::str::from_utf8(body.get(..end)?).ok()?;
     let (rule, number) = words.split_once(':')?;
-    let named = !rule.is_empty() && rule.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));
+    let named = !rule.is_empty()
+        && rule
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_' | b'.'));
     let (whole, part) = number.split_once('.').unwrap_or((number, "2"));
     let numbered = !whole.is_empty()
         && whole.len() <= 10
@@ -135,7 +138,8 @@ impl<'a> Book<'a> {
         let placeholder = read(entry.placeholder.as_bytes())
             .filter(|p| p.len == entry.placeholder.len())
             .ok_or_else(|| Error::shape("no placeholder"))?;
-        let number: u32 = placeholder.number.parse().map_err(|_| Error::shape("a placeholder without number"))?;
+        let number: u32 =
+            placeholder.number.parse().map_err(|_| Error::shape("a placeholder without number"))?;
         let numbers = self.numbers.entry(placeholder.rule.to_owned()).or_default();
         numbers.last = numbers.last.max(number);
         numbers.loaded = numbers.loaded.max(number);
@@ -246,7 +250,8 @@ impl<'a> Book<'a> {
             numbers.reserved.insert(number);
             if let Some(journal) = &mut self.journal {
                 let whole = String::from_utf8_lossy(whole);
-                journal.put(&Entry { placeholder: &whole, spelling: None, of: b"", follow: false }.to_line())?;
+                journal
+                    .put(&Entry { placeholder: &whole, spelling: None, of: b"", follow: false }.to_line())?;
             }
             return Ok(None);
         }
@@ -314,6 +319,25 @@ impl Entry<'_> {
     }
 }
 
+/// The line of a map that holds the key of its fingerprints.
+pub fn map_key_line(key: &str) -> Vec<u8> {
+    let mut line = b"{\"key\":".to_vec();
+    write_string(&mut line, key);
+    line.push(b'}');
+    line
+}
+
+/// The key that a map holds.
+///
+/// # Errors
+/// It is too short.
+pub fn map_key(map: &[u8]) -> Result<Option<Key>> {
+    let first = map.split(|&b| b == b'\n').next().unwrap_or_default();
+    let mut tape = Tape::new();
+    let key = tape.parse(first).ok().and_then(|line| line.get("key")?.text());
+    key.map(|key| Key::new(key.decode().as_bytes())).transpose()
+}
+
 /// Reads a map, entry by entry.
 ///
 /// # Errors
@@ -329,6 +353,9 @@ pub(super) fn entries(map: &[u8], mut take: impl FnMut(&Entry<'_>) -> Result<()>
         }
         let wrong = |_| Error::input(format!("map:{}", number + 1), "this is no line of a map");
         let value = tape.parse(line).map_err(|_| wrong(()))?;
+        if number == 0 && value.get("key").is_some() {
+            continue;
+        }
         let Some(placeholder) = value.get("placeholder").and_then(|p| p.text()) else {
             return Err(wrong(()));
         };
@@ -349,7 +376,8 @@ pub(super) fn entries(map: &[u8], mut take: impl FnMut(&Entry<'_>) -> Result<()>
             (None, None, None) => {}
         }
         let follow = value.get("follow").and_then(|v| v.bool()).unwrap_or(false);
-        take(&Entry { placeholder: &placeholder.decode(), spelling, of: &room, follow }).map_err(|_| wrong(()))?;
+        take(&Entry { placeholder: &placeholder.decode(), spelling, of: &room, follow })
+            .map_err(|_| wrong(()))?;
     }
     Ok(())
 }
@@ -442,9 +470,19 @@ mod tests {
         for text in ["<REDACTED:a:1>", "<REDACTED:a-b_c.d2:0af3>", "<REDACTED:a:1.2>"] {
             assert_eq!(read(text.as_bytes()).map(|p| p.len), Some(text.len()));
         }
-        for text in ["<REDACTED:a:>", "<REDACTED::1>", "<REDACTED:a:1", "<REDACTED:A:1>", "<REDACTED:a:1.>", "<redacted:a:1>"] {
+        for text in [
+            "<REDACTED:a:>",
+            "<REDACTED::1>",
+            "<REDACTED:a:1",
+            "<REDACTED:A:1>",
+            "<REDACTED:a:1.>",
+            "<redacted:a:1>",
+        ] {
             assert_eq!(read(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(all(b"<REDACTED:<REDACTED:a:1>>").map(|(at, p)| (at, p.len)).collect::<Vec<_>>(), [(10, 14)]);
+        assert_eq!(
+            all(b"<REDACTED:<REDACTED:a:1>>").map(|(at, p)| (at, p.len)).collect::<Vec<_>>(),
+            [(10, 14)]
+        );
     }
 }

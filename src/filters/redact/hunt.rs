@@ -245,7 +245,9 @@ impl Hunt {
     /// joined.
     fn broken_lines(&mut self, name: Option<&[u8]>, text: &[u8]) {
         let part = |b: Option<&u8>| {
-            b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.'))
+            b.is_some_and(|b| {
+                b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.')
+            })
         };
         let mut joined = Vec::new();
         // where in `joined` lines were joined

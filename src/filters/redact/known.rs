@@ -165,7 +165,8 @@ impl Known {
         }
         // near the end first: beginnings are often the same, and what is the same is slow to tell apart
         let last = form.len() - SHORTEST;
-        let Some(base) = [last, last / 2, last / 4, 0].into_iter().find(|&base| self.is_rare(form, base)) else {
+        let Some(base) = [last, last / 2, last / 4, 0].into_iter().find(|&base| self.is_rare(form, base))
+        else {
             return false;
         };
         let number = self.forms.len() as u32;
@@ -359,7 +360,10 @@ pub(super) fn is_random(value: &[u8]) -> bool {
     for b in head {
         let now = class(b);
         if now == 0 {
-            marks += u32::from(matches!(b, b'!' | b'#' | b'$' | b'%' | b'&' | b'*' | b'+' | b'@' | b'^' | b'~' | b'?'));
+            marks += u32::from(matches!(
+                b,
+                b'!' | b'#' | b'$' | b'%' | b'&' | b'*' | b'+' | b'@' | b'^' | b'~' | b'?'
+            ));
             continue;
         }
         changes += u32::from(last != 0 && last != now && (last, now) != (2, 1));
@@ -390,7 +394,9 @@ mod tests {
         known.add(secret, "r");
         for pad in 0..7 {
             let before = "é.".repeat(pad) + &"x".repeat(pad);
-            for form in ["p4ss/W0rd+9x\"Q", "p4ss/W0rd+9x\\\"Q", "p4ss%2FW0rd%2B9x%22Q", "p4ss%2fW0rd%2b9x%22Q"] {
+            for form in
+                ["p4ss/W0rd+9x\"Q", "p4ss/W0rd+9x\\\"Q", "p4ss%2FW0rd%2B9x%22Q", "p4ss%2fW0rd%2b9x%22Q"]
+            {
                 let text = format!("{before}{form} end");
                 let at = before.len();
                 assert_eq!(found(&known, text.as_bytes()), [(at, at + form.len(), 0)], "{text}");
@@ -404,7 +410,15 @@ mod tests {
 
     #[test]
     fn words_are_not_followed() {
-        for word in ["production", "admin1234", "my-secret-2024", "aaaaaaaaaaaaaaaaaaaa", "x7", "Hunter-Two", "MyCompanyName"] {
+        for word in [
+            "production",
+            "admin1234",
+            "my-secret-2024",
+            "aaaaaaaaaaaaaaaaaaaa",
+            "x7",
+            "Hunter-Two",
+            "MyCompanyName",
+        ] {
             assert!(!is_random(word.as_bytes()), "{word}");
         }
         for value in ["x7Kp9mQ2", "q8#vT!2mZr4w", "0f3a9c7be1d24a6f", "dGhpcyBpcyBhIHRlc3Q0Zg=="] {
@@ -438,7 +452,11 @@ mod tests {
 
     #[test]
     fn lines_of_a_key_are_found_alone() {
-        let line = |n: u8| (0..64).map(|i| char::from(if i % 3 == n { b'4' } else { b'A' + (i % 26 + n) % 26 })).collect::<String>();
+        let line = |n: u8| {
+            (0..64)
+                .map(|i| char::from(if i % 3 == n { b'4' } else { b'A' + (i % 26 + n) % 26 }))
+                .collect::<String>()
+        };
         let key = format!("-----BEGIN X-----\\n{}\\n{}\\n-----END X-----", line(1), line(2));
         let mut known = Known::default();
         known.add(key.as_bytes(), "r");

@@ -26,6 +26,7 @@ mod hunt;
 mod key;
 mod known;
 mod restore;
+pub mod rules;
 mod text;
 mod walk;
 
@@ -33,6 +34,7 @@ mod walk;
 mod tests;
 
 pub use allow::Allow;
+pub use book::{map_key, map_key_line};
 pub use key::Key;
 pub use restore::Restore;
 
@@ -147,7 +149,13 @@ impl<'a> Redact<'a> {
         })?;
         let tally = Tally::default();
         let writer = Writer { book, key, findings, check, session: String::new(), record: 0, tally };
-        Ok(Redact { hunt, writer, tape: Tape::new(), catch: Catch::default(), spool: two_pass.then(Spool::new) })
+        Ok(Redact {
+            hunt,
+            writer,
+            tape: Tape::new(),
+            catch: Catch::default(),
+            spool: two_pass.then(Spool::new),
+        })
     }
 
     /// What was done by now.

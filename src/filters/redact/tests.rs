@@ -98,7 +98,8 @@ fn one_value_one_placeholder_in_every_place() {
         format!(r#"{{"type":"native","source_agent":"claude","line":3,"raw":"{{{a}"}}"#),
     ];
     let done = run(&lines);
-    let name = |v: &str, n: u32| done.out[1].contains(&format!("<REDACTED:token:{n}>")) && !done.out[1].contains(v);
+    let name =
+        |v: &str, n: u32| done.out[1].contains(&format!("<REDACTED:token:{n}>")) && !done.out[1].contains(v);
     assert!(name(&a, 1) && name(&b, 2), "{}", done.out[1]);
     assert_eq!(done.out[1], user("x\n<REDACTED:token:1>, \"<REDACTED:token:2>\" <REDACTED:token:1>"));
     assert!(done.out[0].contains(r#""title":"<REDACTED:token:1>""#) && done.out[0].contains(&b));
@@ -115,7 +116,8 @@ fn one_value_one_placeholder_in_every_place() {
 
 #[test]
 fn a_line_without_secrets_is_the_bytes_read() {
-    let lines = [r#" {"role" : "user","type":"message", "content":"\u0041\/ tok_ " } "#.to_owned(), user("nothing")];
+    let lines =
+        [r#" {"role" : "user","type":"message", "content":"\u0041\/ tok_ " } "#.to_owned(), user("nothing")];
     let done = run(&lines);
     assert_eq!(done.out, lines);
     assert_eq!((done.tally.places(), done.map.len()), (0, 0));
@@ -138,16 +140,26 @@ fn what_is_known_is_found_in_other_clothes() {
     let a = token(3);
     let coded = base64::engine::general_purpose::STANDARD.encode(format!("ci:{a}"));
     let half = |text: &str| user(&format!("got {text} there"));
-    let lines = [user(&format!("key {a}")), half(&coded), half(&String::from_utf8(known::hex(a.as_bytes(), false)).unwrap())];
+    let lines = [
+        user(&format!("key {a}")),
+        half(&coded),
+        half(&String::from_utf8(known::hex(a.as_bytes(), false)).unwrap()),
+    ];
     let done = run(&lines);
-    assert!(done.out[1].contains("<REDACTED:token:1.2>") && done.out[2].contains("<REDACTED:token:1.3>"), "{:?}", done.out);
+    assert!(
+        done.out[1].contains("<REDACTED:token:1.2>") && done.out[2].contains("<REDACTED:token:1.3>"),
+        "{:?}",
+        done.out
+    );
     assert_eq!(restored(&done.out, &done.map), lines);
 }
 
 #[test]
 fn a_password_is_found_where_only_its_name_told_it() {
     let line = |text: &str| {
-        format!(r#"{{"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"x","input":{{"password":"{text}"}}}}"#)
+        format!(
+            r#"{{"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"x","input":{{"password":"{text}"}}}}"#
+        )
     };
     let secret = ["q8#vT", "2mZr4w"].concat();
     let lines = [user(&secret), line(&secret), user(&secret), line("production"), user("production")];
@@ -190,7 +202,10 @@ fn bytes_of_a_native_line_are_redacted_in_their_base64() {
     let a = token(5);
     let bytes = [b"\xff\xfe ".as_slice(), a.as_bytes(), b" \xff"].concat();
     let line = |bytes: &[u8]| {
-        format!(r#"{{"type":"native","source_agent":"x","line":1,"raw_base64":"{}"}}"#, STANDARD.encode(bytes))
+        format!(
+            r#"{{"type":"native","source_agent":"x","line":1,"raw_base64":"{}"}}"#,
+            STANDARD.encode(bytes)
+        )
     };
     let lines = [line(&bytes), user(&a)];
     let done = run(&lines);
@@ -202,8 +217,12 @@ fn bytes_of_a_native_line_are_redacted_in_their_base64() {
 #[test]
 fn look_alikes_are_told_apart() {
     let a = token(6);
-    let lines =
-        [user("<REDACTED:token:1>"), user(&a), user("<REDACTED:token:2> <REDACTED:token:1>"), user("<REDACTED:x:9>")];
+    let lines = [
+        user("<REDACTED:token:1>"),
+        user(&a),
+        user("<REDACTED:token:2> <REDACTED:token:1>"),
+        user("<REDACTED:x:9>"),
+    ];
     let done = run(&lines);
     assert_eq!(done.out[1], user("<REDACTED:token:2>"));
     assert_eq!(done.out[2], user("<REDACTED:literal:1> <REDACTED:token:1>"));
@@ -228,7 +247,8 @@ fn with_a_salt_streams_agree() {
 fn what_is_allowed_stays() {
     let (a, b) = (token(9), token(10));
     let list = format!("hmac:{}", key().fingerprint(a.as_bytes()));
-    let done = run_with(&[user(&format!("{a} {b}"))], b"", |s| s.allow = Allow::parse(list.as_bytes()).unwrap());
+    let done =
+        run_with(&[user(&format!("{a} {b}"))], b"", |s| s.allow = Allow::parse(list.as_bytes()).unwrap());
     assert_eq!(done.out[0], user(&format!("{a} <REDACTED:token:1>")));
 }
 
@@ -256,7 +276,8 @@ fn pieces() -> impl Strategy<Value = Vec<String>> {
 fn odd(text: &str, how: u8) -> String {
     let mut out = String::new();
     for (n, unit) in text.encode_utf16().enumerate() {
-        if how == 1 || n % 5 == usize::from(how) || unit < 0x20 || unit > 0x7e || unit == 0x22 || unit == 0x5c {
+        if how == 1 || n % 5 == usize::from(how) || unit < 0x20 || unit > 0x7e || unit == 0x22 || unit == 0x5c
+        {
             out += &format!("\\u{unit:04x}");
         } else if unit == 0x2f {
             out += "\\/";

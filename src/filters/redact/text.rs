@@ -43,7 +43,12 @@ fn unit(raw: &[u8], at: usize) -> Unit {
                 Some(c) => c.encode_utf8(&mut text).len(),
                 None => {
                     // a lone surrogate: three bytes, as UTF-8 would spell the number
-                    text = [0xe0 | (code >> 12) as u8, 0x80 | (code >> 6 & 0x3f) as u8, 0x80 | (code & 0x3f) as u8, 0];
+                    text = [
+                        0xe0 | (code >> 12) as u8,
+                        0x80 | (code >> 6 & 0x3f) as u8,
+                        0x80 | (code & 0x3f) as u8,
+                        0,
+                    ];
                     3
                 }
             };

@@ -7,13 +7,39 @@ use crate::stream::json::{Entries, Items, Kind, Text, Value};
 fn is_routing(key: &[u8]) -> bool {
     matches!(
         key,
-        b"type" | b"role" | b"dropped" | b"origin" | b"harness" | b"status" | b"kind" | b"subtype"
-            | b"timestamp" | b"raw_timestamp" | b"created_at" | b"updated_at" | b"modified_at"
-            | b"id" | b"group" | b"name" | b"tool_name" | b"uuid" | b"source_agent" | b"media_type" | b"mimeType"
-            | b"stop_reason" | b"encrypted_content" | b"signature" | b"thinkingSignature"
+        b"type"
+            | b"role"
+            | b"dropped"
+            | b"origin"
+            | b"harness"
+            | b"status"
+            | b"kind"
+            | b"subtype"
+            | b"timestamp"
+            | b"raw_timestamp"
+            | b"created_at"
+            | b"updated_at"
+            | b"modified_at"
+            | b"id"
+            | b"group"
+            | b"name"
+            | b"tool_name"
+            | b"uuid"
+            | b"source_agent"
+            | b"media_type"
+            | b"mimeType"
+            | b"stop_reason"
+            | b"encrypted_content"
+            | b"signature"
+            | b"thinkingSignature"
     ) || (key.len() > 2
-        && (key.ends_with(b"Id") || key.ends_with(b"_id") || key.ends_with(b"ID")
-            || key.ends_with(b"Uuid") || key.ends_with(b"UUID") || key.ends_with(b"_uuid") || key.ends_with(b"Ids")))
+        && (key.ends_with(b"Id")
+            || key.ends_with(b"_id")
+            || key.ends_with(b"ID")
+            || key.ends_with(b"Uuid")
+            || key.ends_with(b"UUID")
+            || key.ends_with(b"_uuid")
+            || key.ends_with(b"Ids")))
 }
 
 /// Keys whose values are the tool's own, in which an `id` is no id of the session.
@@ -179,7 +205,8 @@ fn is_telling(key: &[u8]) -> bool {
 /// `{"type":"image/png","base64":…}` (Claude Code 2.1, `toolUseResult.file`), `{"type":"image_generation_call",
 /// "result":…}` and `"image_url":"data:…"` (Codex 0.171).
 fn is_picture(key: &[u8], text: Text<'_>, object: Value<'_>) -> bool {
-    let kind = || object.get("type").and_then(|t| t.text()).map(|t| t.decode().into_owned()).unwrap_or_default();
+    let kind =
+        || object.get("type").and_then(|t| t.text()).map(|t| t.decode().into_owned()).unwrap_or_default();
     let media = || ["media_type", "mimeType", "mime_type"].iter().any(|k| object.get(k).is_some());
     match key {
         b"data" => media() || matches!(kind().as_str(), "image" | "audio" | "redacted_thinking"),
@@ -254,7 +281,9 @@ mod tests {
             let found = strings(line, false);
             assert!(found.len() == 1 && found[0].starts_with("opaque "), "{line}: {found:?}");
         }
-        for line in [r#"{"data":"AAAA"}"#, r#"{"image_url":"data:image/png;base64,AA AA"}"#, r#"{"result":"AAAA"}"#] {
+        for line in
+            [r#"{"data":"AAAA"}"#, r#"{"image_url":"data:image/png;base64,AA AA"}"#, r#"{"result":"AAAA"}"#]
+        {
             assert!(!strings(line, false)[0].starts_with("opaque "), "{line}");
         }
     }
