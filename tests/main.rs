@@ -14,5 +14,6 @@ mod layers;
 mod pair;
 mod proof;
 mod reading;
+mod redact;
 mod seen;
 mod support;

@@ -2,7 +2,7 @@
 
 use super::allow::Allow;
 use super::book;
-use super::detect::{Detector, Hit};
+use super::detect::{Detector, Hit, RuleId};
 use super::key::Key;
 use super::known::{Known, Match};
 use super::text::{Places, decode};
@@ -20,7 +20,7 @@ const AROUND: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     /// A rule found it.
-    Found(super::detect::RuleId),
+    Found(RuleId),
     /// It is a form of the known value of this number, and all of it.
     Known(u32),
     /// A known value and more.
@@ -281,6 +281,24 @@ impl Hunt {
                 self.hits.push(hit);
             }
         }
+    }
+
+    /// What is found in a text of several records; `wanted` says which hits count. Their values become known.
+    pub(super) fn joined(
+        &mut self,
+        text: &[u8],
+        wanted: impl Fn(&Hit) -> bool,
+    ) -> Vec<(Range<usize>, RuleId)> {
+        let mut hits = Vec::new();
+        self.detector.find(None, text, &mut hits);
+        hits.retain(|hit| {
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            wanted(hit) && !self.allow.holds(value, &self.key)
+        });
+        for hit in hits.iter().filter(|hit| hit.propagate) {
+            self.learn(text.get(hit.start..hit.end).unwrap_or_default(), hit.rule.name());
+        }
+        hits.iter().map(|hit| (hit.start..hit.end, hit.rule)).collect()
     }
 
     /// One list of pieces that do not overlap out of hits, matches and placeholders.

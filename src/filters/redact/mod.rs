@@ -16,11 +16,12 @@
 //! | `restore` | the way back |
 //! | `allow`, `key` | values that may stay; fingerprints |
 //!
-//! Held: one record; at most 32 MB of known values and their forms, about 60 bytes for each value that has a
+//! Held: one record, and streamed text as `deltas` says; at most 32 MB of known values and their forms, about 60 bytes for each value that has a
 //! placeholder; with `two_pass` the stream, in a temporary file beyond 8 MiB.
 
 mod allow;
 mod book;
+mod deltas;
 pub mod detect;
 mod hunt;
 mod key;
@@ -42,6 +43,7 @@ use super::Filter;
 use crate::stream::json::Tape;
 use crate::stream::{Error, Kind, Record, Result, Sink, Spool};
 use book::{Book, Name};
+use deltas::{Deltas, delta};
 use detect::Detector;
 use hunt::{Catch, Hunt, Piece, Why};
 use std::borrow::Cow;
@@ -115,6 +117,9 @@ pub struct Redact<'a> {
     writer: Writer<'a>,
     tape: Tape,
     catch: Catch,
+    deltas: Deltas,
+    /// The key of streamed text.
+    mark: memchr::memmem::Finder<'static>,
     /// Lines that wait for the second pass.
     spool: Option<Spool>,
 }
@@ -154,6 +159,8 @@ impl<'a> Redact<'a> {
             writer,
             tape: Tape::new(),
             catch: Catch::default(),
+            deltas: Deltas::default(),
+            mark: memchr::memmem::Finder::new(b"\"delta\""),
             spool: two_pass.then(Spool::new),
         })
     }
@@ -173,10 +180,51 @@ impl<'a> Redact<'a> {
         Ok(())
     }
 
+    /// Holds a record of streamed text; false when it is none.
+    fn hold(&mut self, record: &Record<'_>) -> Result<bool> {
+        let line = record.line();
+        if record.head().kind != Kind::Native || line.len() > LONG || self.mark.find(line).is_none() {
+            return Ok(false);
+        }
+        let value = record.parse(&mut self.tape)?;
+        let Some(piece) = delta(value) else { return Ok(false) };
+        self.deltas.push(line, piece);
+        Ok(true)
+    }
+
     fn pass(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
+        if self.hold(record)? {
+            return if self.deltas.is_full() { self.release(false, out) } else { Ok(()) };
+        }
+        self.release(true, out)?;
         self.writer.begin(record)?;
         self.look(record.line(), record.head().kind == Kind::Native)?;
         self.writer.write(record, &self.hunt, &self.catch, out)
+    }
+
+    /// Lets held records go.
+    fn release(&mut self, all: bool, out: &mut dyn Sink) -> Result<()> {
+        if self.deltas.is_empty() {
+            return Ok(());
+        }
+        let mut tape = Tape::new();
+        for held in self.deltas.take(&mut self.hunt, all) {
+            let record = Record::new(&held.line, &mut tape)?;
+            self.writer.begin(&record)?;
+            self.look(&held.line, true)?;
+            held.merge(&mut self.catch.pieces);
+            self.writer.write(&record, &self.hunt, &self.catch, out)?;
+        }
+        Ok(())
+    }
+
+    /// Only learns what a record tells.
+    fn learn(&mut self, record: &Record<'_>) -> Result<()> {
+        let held = self.hold(record)?;
+        if !self.deltas.is_empty() && (!held || self.deltas.is_full()) {
+            self.deltas.take(&mut self.hunt, !held);
+        }
+        self.look(record.line(), record.head().kind == Kind::Native)
     }
 }
 
@@ -320,15 +368,20 @@ impl Writer<'_> {
 impl Filter for Redact<'_> {
     fn record(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
         let Some(mut spool) = self.spool.take() else { return self.pass(record, out) };
-        self.look(record.line(), record.head().kind == Kind::Native)?;
+        self.learn(record)?;
         spool.push(record.line())?;
         self.spool = Some(spool);
         Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
-        let Some(spool) = self.spool.take() else { return Ok(()) };
-        let mut tape = Tape::new();
-        spool.replay(|line| self.pass(&Record::new(line, &mut tape)?, out))
+        if let Some(spool) = self.spool.take() {
+            if !self.deltas.is_empty() {
+                self.deltas.take(&mut self.hunt, true);
+            }
+            let mut tape = Tape::new();
+            spool.replay(|line| self.pass(&Record::new(line, &mut tape)?, out))?;
+        }
+        self.release(true, out)
     }
 }

@@ -196,6 +196,38 @@ fn broken_lines_are_joined() {
 }
 
 #[test]
+fn streamed_pieces_are_looked_at_together() {
+    let a = token(12);
+    let codex = |text: &str| {
+        format!(
+            r#"{{"type":"native","source_agent":"codex","line":1,"value":{{"type":"event_msg","payload":{{"type":"agent_message_delta","delta":"{text}"}}}}}}"#
+        )
+    };
+    let claude = |text: &str| {
+        format!(
+            r#"{{"type":"native","source_agent":"claude","line":1,"value":{{"type":"stream_event","event":{{"delta":{{"type":"text_delta","text":"{text}"}}}}}}}}"#
+        )
+    };
+    for (two_pass, many) in [(false, 1), (true, 1), (false, 40_000)] {
+        let mut lines = vec![user("x")];
+        lines.extend((0..many).map(|_| codex("so it is\\n")));
+        for piece in [&a[..3], &a[3..17], &a[17..20], &a[20..]] {
+            lines.push(codex(piece));
+        }
+        lines.extend([codex(" is it"), claude(&a[..30]), claude(&a[30..]), user(&a)]);
+        let done = run_with(&lines, b"", |s| s.two_pass = two_pass);
+        let all = done.out.concat();
+        for part in [&a[3..17], &a[20..], &a[..30], &a[30..]] {
+            assert!(!all.contains(part), "{all}");
+        }
+        assert_eq!((done.out.len(), all.matches("REDACTED").count()), (lines.len(), 7));
+        assert_eq!(restored(&done.out, &done.map), lines);
+    }
+    let apart = run(&[codex(&a[..10]), user("x"), codex(&a[10..])]);
+    assert_eq!(apart.tally.places(), 0, "not one behind the other");
+}
+
+#[test]
 fn bytes_of_a_native_line_are_redacted_in_their_base64() {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
