@@ -8,12 +8,25 @@ use crate::filters::redact::rules::Shape;
 
 /// Ends of names whose value may be a secret; each also in capitals and with one capital.
 pub(super) const TAILS: &[&str] = &[
-    "key", "token", "secret", "password", "passwd", "passphrase", "pwd", "pass", "auth", "authorization", "credential",
-    "credentials", "creds", "private_key_id",
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "pass",
+    "auth",
+    "authorization",
+    "credential",
+    "credentials",
+    "creds",
+    "private_key_id",
 ];
 
 /// Ends of names that are looked for as they stand.
-pub(super) const EXACT_TAILS: &[&str] = &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
+pub(super) const EXACT_TAILS: &[&str] =
+    &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
 
 /// The longest value that is taken: keys with their certificates in one line are shorter.
 const LONGEST: usize = 64 << 10;
@@ -82,12 +95,74 @@ impl Name {
     /// of something public.
     fn says(&self) -> Option<Says> {
         const PUBLIC: &[&str] = &[
-            "public", "cache", "primary", "foreign", "tokeniz", "checksum", "integrity", "signature", "sort", "partition",
-            "page", "next", "prev", "continuation", "cursor", "idempot", "dedup", "transl", "i18n", "locale", "registry_key",
-            "hotkey", "shortcut", "keyboard", "object", "s3", "row", "column", "field", "group", "route", "query", "shard", "stop",
-            "eos", "bos", "pad_", "mask", "special", "max", "min_", "num", "count", "event", "bypass", "compass", "publish",
-            "color", "colour", "layout", "state", "context", "lookup", "hash_key", "index", "sitekey", "site_key", "anchor",
-            "session_key", "sessionkey", "prompt", "metric", "feature", "dom_", "node", "thread", "message", "tool",
+            "public",
+            "cache",
+            "primary",
+            "foreign",
+            "tokeniz",
+            "checksum",
+            "integrity",
+            "signature",
+            "sort",
+            "partition",
+            "page",
+            "next",
+            "prev",
+            "continuation",
+            "cursor",
+            "idempot",
+            "dedup",
+            "transl",
+            "i18n",
+            "locale",
+            "registry_key",
+            "hotkey",
+            "shortcut",
+            "keyboard",
+            "object",
+            "s3",
+            "row",
+            "column",
+            "field",
+            "group",
+            "route",
+            "query",
+            "shard",
+            "stop",
+            "eos",
+            "bos",
+            "pad_",
+            "mask",
+            "special",
+            "max",
+            "min_",
+            "num",
+            "count",
+            "event",
+            "bypass",
+            "compass",
+            "publish",
+            "color",
+            "colour",
+            "layout",
+            "state",
+            "context",
+            "lookup",
+            "hash_key",
+            "index",
+            "sitekey",
+            "site_key",
+            "anchor",
+            "session_key",
+            "sessionkey",
+            "prompt",
+            "metric",
+            "feature",
+            "dom_",
+            "node",
+            "thread",
+            "message",
+            "tool",
         ];
         if self.holds(PUBLIC) {
             return None;
@@ -105,19 +180,92 @@ impl Name {
         if self.ends(&["auth"]) {
             return Some(Says::Login);
         }
-        if self.ends(&["secret", "credential", "credentials", "creds", "_pat", "private_key_id", "密钥", "秘钥", "令牌"]) {
+        if self.ends(&[
+            "secret",
+            "credential",
+            "credentials",
+            "creds",
+            "_pat",
+            "private_key_id",
+            "密钥",
+            "秘钥",
+            "令牌",
+        ]) {
             return Some(Says::Secret);
         }
         const QUALIFIED: &[&str] = &[
-            "api", "secret", "access", "private", "auth", "account", "encrypt", "sign", "master", "license", "licence", "service",
-            "deploy", "admin", "client", "app_", "app-", "appkey", "subscription", "storage", "shared", "webhook", "hmac",
-            "crypt", "aes", "jwt", "ssh", "tls", "ssl", "vault", "bot", "ingest", "write", "openai", "anthropic", "stripe", "aws",
-            "gcp", "azure", "github", "gitlab", "slack", "sentry", "datadog", "mailchimp", "twilio", "sendgrid", "mailgun", "rsa",
-            "bearer", "refresh", "personal", "discord", "telegram", "oauth", "security", "npm", "pypi", "id_token", "idtoken",
-            "session_token", "sessiontoken", "user_token", "usertoken", "functions",
+            "api",
+            "secret",
+            "access",
+            "private",
+            "auth",
+            "account",
+            "encrypt",
+            "sign",
+            "master",
+            "license",
+            "licence",
+            "service",
+            "deploy",
+            "admin",
+            "client",
+            "app_",
+            "app-",
+            "appkey",
+            "subscription",
+            "storage",
+            "shared",
+            "webhook",
+            "hmac",
+            "crypt",
+            "aes",
+            "jwt",
+            "ssh",
+            "tls",
+            "ssl",
+            "vault",
+            "bot",
+            "ingest",
+            "write",
+            "openai",
+            "anthropic",
+            "stripe",
+            "aws",
+            "gcp",
+            "azure",
+            "github",
+            "gitlab",
+            "slack",
+            "sentry",
+            "datadog",
+            "mailchimp",
+            "twilio",
+            "sendgrid",
+            "mailgun",
+            "rsa",
+            "bearer",
+            "refresh",
+            "personal",
+            "discord",
+            "telegram",
+            "oauth",
+            "security",
+            "npm",
+            "pypi",
+            "id_token",
+            "idtoken",
+            "session_token",
+            "sessiontoken",
+            "user_token",
+            "usertoken",
+            "functions",
         ];
         if self.ends(&["token"]) {
-            return Some(if self.holds(QUALIFIED) || (self.capitals && name.contains(&b'_')) { Says::Secret } else { Says::Maybe });
+            return Some(if self.holds(QUALIFIED) || (self.capitals && name.contains(&b'_')) {
+                Says::Secret
+            } else {
+                Says::Maybe
+            });
         }
         // "key": an own word, of a camel case, or of a compound that is known.
         let stem = name.get(..name.len().saturating_sub(3)).unwrap_or_default();
@@ -132,7 +280,20 @@ impl Name {
 pub(super) fn may_follow(byte: u8) -> bool {
     matches!(
         byte,
-        b'=' | b':' | b'"' | b'\'' | b'\\' | b' ' | b'\t' | b']' | b')' | b'>' | b'|' | b',' | b'`' | b'_' | b'0'..=b'9' | b'?' | 0xe4 | 0xe6 | 0xef
+        b'=' | b':'
+            | b'"'
+            | b'\''
+            | b'\\'
+            | b' '
+            | b'\t'
+            | b']'
+            | b')'
+            | b'>'
+            | b'|'
+            | b','
+            | b'`'
+            | b'_'
+            | b'0'..=b'9' | b'?' | 0xe4 | 0xe6 | 0xef
     )
 }
 
@@ -212,39 +373,95 @@ fn name_start(text: &[u8], at: usize) -> usize {
 /// Whether `key` or `pass` only ends a longer word.
 fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
     let keyword = part(text, at, end);
-    let short = keyword.eq_ignore_ascii_case(b"key") || keyword.eq_ignore_ascii_case(b"pass") || keyword.eq_ignore_ascii_case(b"auth");
+    let short = keyword.eq_ignore_ascii_case(b"key")
+        || keyword.eq_ignore_ascii_case(b"pass")
+        || keyword.eq_ignore_ascii_case(b"auth");
     let last = before(text, at);
     let small = keyword.first().is_some_and(u8::is_ascii_lowercase);
-    let same = if small { last.is_ascii_lowercase() } else { last.is_ascii_uppercase() && keyword.iter().all(u8::is_ascii_uppercase) };
+    let same = if small {
+        last.is_ascii_lowercase()
+    } else {
+        last.is_ascii_uppercase() && keyword.iter().all(u8::is_ascii_uppercase)
+    };
     if !short || !same || at <= start {
         return false;
     }
     const COMPOUNDS: &[&str] = &[
-        "api", "secret", "auth", "access", "private", "master", "account", "license", "signing", "encryption", "deploy",
-        "service", "client", "app", "server", "pass", "ssh", "db", "user", "ftp", "smtp", "mail", "admin", "root", "my",
-        "subscription", "shared", "storage", "function", "functions", "pplx", "sql", "redis",
+        "api",
+        "secret",
+        "auth",
+        "access",
+        "private",
+        "master",
+        "account",
+        "license",
+        "signing",
+        "encryption",
+        "deploy",
+        "service",
+        "client",
+        "app",
+        "server",
+        "pass",
+        "ssh",
+        "db",
+        "user",
+        "ftp",
+        "smtp",
+        "mail",
+        "admin",
+        "root",
+        "my",
+        "subscription",
+        "shared",
+        "storage",
+        "function",
+        "functions",
+        "pplx",
+        "sql",
+        "redis",
     ];
     let head = part(text, start, at);
-    let ends = |word: &&str| head.len() >= word.len() && head[head.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes());
+    let ends = |word: &&str| {
+        head.len() >= word.len() && head[head.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
+    };
     !COMPOUNDS.iter().any(|word| ends(&word))
 }
 
 /// Behind what may still follow the keyword in a name: a number, the environment, an encoding.
 fn suffix(text: &[u8], end: usize) -> Option<usize> {
     const SUFFIXES: &[&str] = &[
-        "_base64", "_base", "_b64", "_hex", "_value", "_production", "_prod", "_staging", "_dev", "_live", "_primary",
-        "_secondary", "_old", "_new", "_main", "_plain", "_string",
+        "_base64",
+        "_base",
+        "_b64",
+        "_hex",
+        "_value",
+        "_production",
+        "_prod",
+        "_staging",
+        "_dev",
+        "_live",
+        "_primary",
+        "_secondary",
+        "_old",
+        "_new",
+        "_main",
+        "_plain",
+        "_string",
     ];
     let mut to = end;
     if byte(text, to) == b'_' {
         let rest = part(text, to, (to + 12).min(text.len()));
-        let fits = |word: &&&str| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
+        let fits = |word: &&&str| {
+            rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
+        };
         match SUFFIXES.iter().find(fits) {
             Some(word) => to += word.len(),
             None => to += 1,
         }
     }
-    let digits = text.get(to..).unwrap_or_default().iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        text.get(to..).unwrap_or_default().iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 3 || (to == end + 1 && digits == 0 && byte(text, end) == b'_') {
         return None;
     }
@@ -293,10 +510,13 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
     let sign = blanks(text, to, 24);
     let (behind, between) = match byte(text, sign) {
         b'=' => {
-            let more = text.get(sign..).unwrap_or_default().iter().take(3).take_while(|&&b| b == b'=').count();
+            let more =
+                text.get(sign..).unwrap_or_default().iter().take(3).take_while(|&&b| b == b'=').count();
             (sign + more + usize::from(byte(text, sign + more) == b'>'), Between::Equals)
         }
-        b'!' if byte(text, sign + 1) == b'=' => (sign + 2 + usize::from(byte(text, sign + 2) == b'='), Between::Comma),
+        b'!' if byte(text, sign + 1) == b'=' => {
+            (sign + 2 + usize::from(byte(text, sign + 2) == b'='), Between::Comma)
+        }
         b':' => match byte(text, sign + 1) {
             b':' => return None,
             b'=' => (sign + 2, Between::Equals),
@@ -310,9 +530,13 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
         }
         b'|' => (sign + 1, Between::Comma),
         b'>' if before(text, name_start(text, at)) == b'<' => (sign + 1, Between::Tag),
-        b'i' if sign > to && starts(text, sign, b"is") => (sign + 2 + usize::from(byte(text, sign + 2) == b':'), Between::Is),
+        b'i' if sign > to && starts(text, sign, b"is") => {
+            (sign + 2 + usize::from(byte(text, sign + 2) == b':'), Between::Is)
+        }
         b'w' if sign > to && starts(text, sign, b"was ") => (sign + 3, Between::Is),
-        0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => (sign + 3, Between::Is),
+        0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => {
+            (sign + 3, Between::Is)
+        }
         0xe6 if starts(text, sign, "是".as_bytes()) => (sign + 3, Between::Is),
         0xe4 if starts(text, sign, "为".as_bytes()) => (sign + 3, Between::Is),
         // XML: <add key="Password" value="…"/>.
@@ -333,18 +557,31 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
 }
 
 /// Where the value that begins at `at` stands, without its quotes, and whether it has any.
-fn value_at(scan: &mut Scan<'_>, at: usize, between: Between, says: Says, query: bool) -> Option<(usize, usize, bool)> {
+fn value_at(
+    scan: &mut Scan<'_>,
+    at: usize,
+    between: Between,
+    says: Says,
+    query: bool,
+) -> Option<(usize, usize, bool)> {
     let text = scan.text;
     let mut at = at;
     // b"…", r'…', f"…": letters of a string of Python or Rust.
-    let letters = text.get(at..).unwrap_or_default().iter().take(2).take_while(|b| matches!(b, b'b' | b'r' | b'f' | b'u' | b'L' | b'@')).count();
+    let letters = text
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .take(2)
+        .take_while(|b| matches!(b, b'b' | b'r' | b'f' | b'u' | b'L' | b'@'))
+        .count();
     if letters > 0 && quote(text, at + letters).is_some_and(|(backslashes, _)| backslashes < 3) {
         at += letters;
     }
     if let Some((backslashes, mark)) = quote(text, at) {
         let start = at + backslashes + 1;
         let end = closing(text, start, backslashes, mark)?;
-        let start = if says == Says::Header { scheme(text, start).filter(|&start| start < end)? } else { start };
+        let start =
+            if says == Says::Header { scheme(text, start).filter(|&start| start < end)? } else { start };
         return Some((start, end, true));
     }
     if says == Says::Header {
@@ -367,7 +604,10 @@ fn value_at(scan: &mut Scan<'_>, at: usize, between: Between, says: Says, query:
         // A type: `token: &str = "…"`.
         _ if between == Between::Colon => {
             let rest = part(text, at, (at + 64).min(text.len()));
-            let line = rest.iter().position(|&byte| matches!(byte, b'\n' | b';' | b',' | b'"')).unwrap_or(rest.len());
+            let line = rest
+                .iter()
+                .position(|&byte| matches!(byte, b'\n' | b';' | b',' | b'"'))
+                .unwrap_or(rest.len());
             let line = rest.get(..line.saturating_add(1)).unwrap_or(rest);
             if let Some(sign) = memchr::memmem::find(line, b" = ") {
                 let (backslashes, mark) = quote(text, at + sign + 3)?;
@@ -399,7 +639,14 @@ fn closing(text: &[u8], start: usize, backslashes: usize, mark: u8) -> Option<us
         if byte(rest, at) == b'\n' {
             return None;
         }
-        let escapes = rest.get(..at).unwrap_or_default().iter().rev().take(8).take_while(|&&byte| byte == b'\\').count();
+        let escapes = rest
+            .get(..at)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take(8)
+            .take_while(|&&byte| byte == b'\\')
+            .count();
         if escapes == backslashes || (backslashes == 0 && escapes % 2 == 0) {
             return Some(start + at - backslashes.min(escapes));
         }
@@ -417,20 +664,35 @@ fn scheme(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..).unwrap_or_default();
     let word = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
     let scheme = rest.get(..word).unwrap_or_default();
-    if scheme.eq_ignore_ascii_case(b"bearer") || scheme.eq_ignore_ascii_case(b"basic") || scheme.eq_ignore_ascii_case(b"digest") {
+    if scheme.eq_ignore_ascii_case(b"bearer")
+        || scheme.eq_ignore_ascii_case(b"basic")
+        || scheme.eq_ignore_ascii_case(b"digest")
+    {
         return None;
     }
     Some(if word > 0 && byte(rest, word) == b' ' { blanks(text, at + word, 4) } else { at })
 }
 
 /// Decides over a value and says which rule it is of.
-fn judge(scan: &mut Scan<'_>, name: &Name, says: Says, between: Between, from: usize, to: usize, quoted: bool) {
+fn judge(
+    scan: &mut Scan<'_>,
+    name: &Name,
+    says: Says,
+    between: Between,
+    from: usize,
+    to: usize,
+    quoted: bool,
+) {
     let text = scan.text;
     let value = part(text, from, to);
     if value.len() < 4 || value.len() > LONGEST || !scan.may_judge(to) {
         return;
     }
-    if value.iter().any(|byte| !(33..127).contains(byte)) || value::lookup(value) || value::placeholder(value) || value::path(value) {
+    if value.iter().any(|byte| !(33..127).contains(byte))
+        || value::lookup(value)
+        || value::placeholder(value)
+        || value::path(value)
+    {
         return;
     }
     if says == Says::Login {
@@ -444,7 +706,10 @@ fn judge(scan: &mut Scan<'_>, name: &Name, says: Says, between: Between, from: u
     // Rules that know the service by its name also know the form of its keys.
     let service = scan.rules().find(|(place, rule)| match rule.shape {
         Shape::Named { names, set, least, most } => {
-            scan.runs_rule(*place) && name.holds(names) && (least..=most).contains(&value.len()) && set.has_all(value)
+            scan.runs_rule(*place)
+                && name.holds(names)
+                && (least..=most).contains(&value.len())
+                && set.has_all(value)
         }
         _ => false,
     });
@@ -458,7 +723,10 @@ fn judge(scan: &mut Scan<'_>, name: &Name, says: Says, between: Between, from: u
     if !fits(says, between, value, quoted) {
         return;
     }
-    let id = if between == Between::Blank && !starts(text, name_start(text, from), b"-") && !name.bytes().starts_with(b"-") {
+    let id = if between == Between::Blank
+        && !starts(text, name_start(text, from), b"-")
+        && !name.bytes().starts_with(b"-")
+    {
         "netrc"
     } else if name.bytes().starts_with(b"--") {
         "cli-password-flag"
@@ -491,7 +759,8 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool) -> bool {
             let strong = mix.kinds() >= 3 && value.len() >= 8 && (!words || mix.sign > 0) && bits >= 2.5;
             let mixed = mix.kinds() >= 2 && !words && value.len() >= 8 && bits >= 2.5 && mix.digit > 0;
             // Code without quotes has signs, too: `user.password!=null`.
-            let code = !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
+            let code =
+                !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
             !code && (strong || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
         }
         Says::Secret | Says::Header => {

@@ -16,7 +16,9 @@ pub(crate) fn pem(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let label = part(text, end, (end + 48).min(text.len()));
     let Some(dashes) = memmem::find(label, b"-----") else { return };
     let name = label.get(..dashes).unwrap_or_default();
-    if memmem::find(name, b"PRIVATE KEY").is_none() || !name.iter().all(|&byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ') {
+    if memmem::find(name, b"PRIVATE KEY").is_none()
+        || !name.iter().all(|&byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')
+    {
         return;
     }
     let body = end + dashes + 5;
@@ -69,7 +71,8 @@ fn unfinished(text: &[u8], from: usize, cap: usize) -> usize {
     while at < cap {
         // One line: what may stand before, base64, what may stand behind.
         let line = part(text, at, cap);
-        let between = line.iter().take(24).take_while(|&&byte| !Set::Base64.has(byte) || byte == b'+').count();
+        let between =
+            line.iter().take(24).take_while(|&&byte| !Set::Base64.has(byte) || byte == b'+').count();
         let escape = line.get(..between).unwrap_or_default().last() == Some(&b'\\');
         let start = at + between + usize::from(escape);
         let rest = part(text, start, cap);
@@ -123,7 +126,9 @@ pub(crate) fn putty(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     for (mark, most) in marks {
         if let Some(found) = memmem::find(block, mark) {
             let tail = end + found + mark.len();
-            let stop = part(text, tail, (tail + most).min(text.len())).iter().position(|&byte| byte <= b' ' || byte == b'\\');
+            let stop = part(text, tail, (tail + most).min(text.len()))
+                .iter()
+                .position(|&byte| byte <= b' ' || byte == b'\\');
             scan.hit(rule, at, tail + stop.unwrap_or(most).min(text.len() - tail), Confidence::High);
             return;
         }
@@ -151,7 +156,14 @@ pub(crate) fn kubernetes(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize
     let mut at = begin;
     while let Some(colon) = memchr::memchr(b':', part(text, at, begin + stop)) {
         let start = at + colon + 1;
-        let value = start + text.get(start..).unwrap_or_default().iter().take(4).take_while(|byte| matches!(byte, b' ' | b'"' | b'\\')).count();
+        let value = start
+            + text
+                .get(start..)
+                .unwrap_or_default()
+                .iter()
+                .take(4)
+                .take_while(|byte| matches!(byte, b' ' | b'"' | b'\\'))
+                .count();
         let mut to = scan.run(Set::Base64, value);
         while byte(text, to) == b'=' && to < value + (64 << 10) {
             to += 1;
@@ -171,9 +183,18 @@ pub(crate) fn seed(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     let mut at = end;
     // From the name to the words: quotes, signs, "is", "phrase".
     for _ in 0..4 {
-        let skip = text.get(at..).unwrap_or_default().iter().take(8).take_while(|byte| !byte.is_ascii_lowercase()).count();
+        let skip = text
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take(8)
+            .take_while(|byte| !byte.is_ascii_lowercase())
+            .count();
         at += skip;
-        match ["phrase", "words", "is ", "mnemonic", "seed"].iter().find(|word| starts(text, at, word.as_bytes())) {
+        match ["phrase", "words", "is ", "mnemonic", "seed"]
+            .iter()
+            .find(|word| starts(text, at, word.as_bytes()))
+        {
             Some(word) => at += word.len(),
             None => break,
         }
@@ -181,10 +202,20 @@ pub(crate) fn seed(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     let start = at;
     let (mut count, mut to) = (0, at);
     // Words that prose cannot do without and the list does not have.
-    const PROSE: &[&str] = &["the", "and", "for", "was", "are", "has", "had", "its", "but", "you", "your", "from", "with", "not", "were", "which", "should", "would"];
+    const PROSE: &[&str] = &[
+        "the", "and", "for", "was", "are", "has", "had", "its", "but", "you", "your", "from", "with", "not",
+        "were", "which", "should", "would",
+    ];
     while count < 24 {
-        let word = text.get(at..).unwrap_or_default().iter().take(9).take_while(|byte| byte.is_ascii_lowercase()).count();
-        if !(3..=8).contains(&word) || PROSE.iter().any(|prose| part(text, at, at + word) == prose.as_bytes()) {
+        let word = text
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take(9)
+            .take_while(|byte| byte.is_ascii_lowercase())
+            .count();
+        if !(3..=8).contains(&word) || PROSE.iter().any(|prose| part(text, at, at + word) == prose.as_bytes())
+        {
             break;
         }
         count += 1;

@@ -231,7 +231,9 @@ mod tests {
 
     #[test]
     fn tokens_begin_behind_escapes_colours_and_text_of_other_scripts() {
-        for head in ["", " ", "\"", "是", "\\n", "\\\\n", "\\u662f", "\x1b[32m", "\\u001b[1;31m", "%3D", "-", "\\x1b"] {
+        for head in
+            ["", " ", "\"", "是", "\\n", "\\\\n", "\\u662f", "\x1b[32m", "\\u001b[1;31m", "%3D", "-", "\\x1b"]
+        {
             let text = format!("{head}ghp");
             assert!(begins(text.as_bytes(), head.len()), "{head:?}");
         }

@@ -3,7 +3,7 @@
 use super::Confidence;
 use super::bytes::{Runs, Set, begins, byte, ends, part, starts};
 use super::value;
-use crate::filters::redact::rules::{Part, Rule, Test};
+use crate::filters::redact::rules::{Part, Rule, Shape, Test};
 use memchr::memmem;
 
 /// A hit before overlapping ones are joined.
@@ -43,7 +43,12 @@ pub(crate) struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    pub(super) fn new(text: &'t [u8], table: &'t [Rule], active: &'t [bool], found: &'t mut Vec<Found>) -> Scan<'t> {
+    pub(super) fn new(
+        text: &'t [u8],
+        table: &'t [Rule],
+        active: &'t [bool],
+        found: &'t mut Vec<Found>,
+    ) -> Scan<'t> {
         Scan {
             text,
             table,
@@ -110,19 +115,22 @@ impl<'t> Scan<'t> {
         let valid = next.known && at >= next.from && next.at.is_none_or(|end| end >= at);
         if !valid {
             let rest = self.text.get(at..).unwrap_or_default();
-            self.pem_end = Next { from: at, at: memmem::find(rest, b"-----END").map(|n| n + at), known: true };
+            self.pem_end =
+                Next { from: at, at: memmem::find(rest, b"-----END").map(|n| n + at), known: true };
         }
         self.pem_end.at
     }
 
     /// A token of parts, the first of which is the keyword that stands at `at..end`.
     pub(super) fn parts(&mut self, rule: usize, at: usize, end: usize) {
-        let Some(&Rule { shape_parts, test, confidence, .. }) = self.table.get(rule) else { return };
+        let Some(&Rule { shape: Shape::Parts(parts), test, confidence, .. }) = self.table.get(rule) else {
+            return;
+        };
         if !begins(self.text, at) {
             return;
         }
         let mut to = end;
-        for part in shape_parts {
+        for part in parts {
             match *part {
                 Part::Text(text) => {
                     if !starts(self.text, to, text.as_bytes()) {

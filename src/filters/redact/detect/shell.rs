@@ -8,7 +8,8 @@ use super::value::{self, Mix};
 /// A word of a command at an offset, without its quotes.
 fn word(scan: &mut Scan<'_>, at: usize) -> (usize, usize) {
     let text = scan.text;
-    let slashes = text.get(at..).unwrap_or_default().iter().take(3).take_while(|&&byte| byte == b'\\').count();
+    let slashes =
+        text.get(at..).unwrap_or_default().iter().take(3).take_while(|&&byte| byte == b'\\').count();
     let mark = byte(text, at + slashes);
     if matches!(mark, b'"' | b'\'') {
         let start = at + slashes + 1;
@@ -92,7 +93,11 @@ pub(crate) fn pgpass(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     }
     let to = scan.run(Set::Value, from);
     let value = part(text, from, to);
-    if (4..=256).contains(&value.len()) && !value::lookup(value) && !value::placeholder(value) && !value::words(value) {
+    if (4..=256).contains(&value.len())
+        && !value::lookup(value)
+        && !value::placeholder(value)
+        && !value::words(value)
+    {
         scan.hit(rule, from, to, Confidence::High);
     }
 }
@@ -103,14 +108,21 @@ pub(crate) fn crypt(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     if before(text, at) == b'$' || before(text, at).is_ascii_alphanumeric() {
         return;
     }
-    let body = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'$' | b'=' | b',' | b'+');
+    let body =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'/' | b'$' | b'=' | b',' | b'+');
     let rest = part(text, end, (end + 200).min(text.len()));
     let mut length = rest.iter().take_while(|&&byte| body(byte)).count();
     while length > 0 && matches!(before(text, end + length), b'.' | b',') && length > 54 {
         length -= 1;
     }
     let name = part(text, at, end);
-    let least = if name == b"$apr1$" || name == b"$1$" { 24 } else if name.starts_with(b"$2") { 56 } else { 44 };
+    let least = if name == b"$apr1$" || name == b"$1$" {
+        24
+    } else if name.starts_with(b"$2") {
+        56
+    } else {
+        44
+    };
     if (least..=180).contains(&length) && value::entropy(part(text, end, end + length)) >= 3.5 {
         scan.hit(rule, at, end + length, Confidence::Medium);
     }
@@ -125,7 +137,12 @@ pub(crate) fn identity(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize)
     }
     let to = scan.run(Set::Opaque, at);
     let token = part(text, at, to);
-    if at > end && (20..=8192).contains(&token.len()) && !value::words(token) && value::entropy(token) >= 3.0 && !starts(text, to, b"(") {
+    if at > end
+        && (20..=8192).contains(&token.len())
+        && !value::words(token)
+        && value::entropy(token) >= 3.0
+        && !starts(text, to, b"(")
+    {
         scan.hit(rule, at, to, Confidence::High);
     }
 }

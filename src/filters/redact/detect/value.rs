@@ -54,12 +54,58 @@ impl Mix {
 
 /// Words that tell an example from a secret wherever they stand, in small letters.
 const EXAMPLES: &[&str] = &[
-    "example", "changeme", "change_me", "change-me", "placeholder", "redacted", "xxxxxx", "your_", "your-",
-    "yourkey", "yourtoken", "yourpass", "yoursecret", "notreal", "not-real", "not_real", "dummy", "replace_", "replace-",
-    "replaceme", "insert_", "insert-", "deadbeef", "foobar", "fixme", "sample", "-here", "_here",
-    "fake-", "fake_", "mock-", "mock_", "my-secret", "my_secret", "mysecret", "my-super", "supersecret", "super-secret",
-    "super_secret", "secret-key", "secret_key", "test-key", "test_key", "testkey", "test-token", "test_token", "not-a-", "not_a_",
-    "invalid-", "invalid_", "-goes-", "lorem",
+    "example",
+    "changeme",
+    "change_me",
+    "change-me",
+    "placeholder",
+    "redacted",
+    "xxxxxx",
+    "your_",
+    "your-",
+    "yourkey",
+    "yourtoken",
+    "yourpass",
+    "yoursecret",
+    "notreal",
+    "not-real",
+    "not_real",
+    "dummy",
+    "replace_",
+    "replace-",
+    "replaceme",
+    "insert_",
+    "insert-",
+    "deadbeef",
+    "foobar",
+    "fixme",
+    "sample",
+    "-here",
+    "_here",
+    "fake-",
+    "fake_",
+    "mock-",
+    "mock_",
+    "my-secret",
+    "my_secret",
+    "mysecret",
+    "my-super",
+    "supersecret",
+    "super-secret",
+    "super_secret",
+    "secret-key",
+    "secret_key",
+    "test-key",
+    "test_key",
+    "testkey",
+    "test-token",
+    "test_token",
+    "not-a-",
+    "not_a_",
+    "invalid-",
+    "invalid_",
+    "-goes-",
+    "lorem",
 ];
 
 /// Whether a value only shows where a secret would stand.
@@ -82,7 +128,10 @@ fn sequential(value: &[u8]) -> bool {
     let steps = value.len().saturating_sub(1);
     let follow = |pair: &&[u8]| {
         pair.first().zip(pair.get(1)).is_some_and(|(a, b)| {
-            *b == a.wrapping_add(1) || a == b || (*a == b'9' && (*b == b'0' || *b == b'a')) || (*a == b'f' && *b == b'0')
+            *b == a.wrapping_add(1)
+                || a == b
+                || (*a == b'9' && (*b == b'0' || *b == b'a'))
+                || (*a == b'f' && *b == b'0')
         })
     };
     steps >= 5 && value.windows(2).filter(follow).count() * 10 >= steps * 6
@@ -91,13 +140,64 @@ fn sequential(value: &[u8]) -> bool {
 /// Whether a value only says where the secret is found: a variable, a template, a reference to a vault.
 pub(super) fn lookup(value: &[u8]) -> bool {
     const HEADS: &[&str] = &[
-        "$", "{{", "<", "%(", "%{", "#{", "@{", "{%", "&", "op://", "arn:", "vault:", "ref+", "ref:", "file:",
-        "env:", "env.", "env(", "secret://", "secrets.", "process.env", "os.environ", "os.getenv", "getenv",
-        "import.meta", "sha256:", "sha512-", "sha384-", "sha1-", "data:", "http:", "https:", "ssh-rsa", "ssh-ed25519",
-        "pk_live_", "pk_test_", "toolu_", "call_", "msg_", "req_", "projects/", "urn:", "self.", "this.", "config.",
-        "settings.", "args.", "options.", "!Ref", "!Sub", "!ref", "!vault", "=====", "-----", "<REDACTED",
+        "$",
+        "{{",
+        "<",
+        "%(",
+        "%{",
+        "#{",
+        "@{",
+        "{%",
+        "&",
+        "op://",
+        "arn:",
+        "vault:",
+        "ref+",
+        "ref:",
+        "file:",
+        "env:",
+        "env.",
+        "env(",
+        "secret://",
+        "secrets.",
+        "process.env",
+        "os.environ",
+        "os.getenv",
+        "getenv",
+        "import.meta",
+        "sha256:",
+        "sha512-",
+        "sha384-",
+        "sha1-",
+        "data:",
+        "http:",
+        "https:",
+        "ssh-rsa",
+        "ssh-ed25519",
+        "pk_live_",
+        "pk_test_",
+        "toolu_",
+        "call_",
+        "msg_",
+        "req_",
+        "projects/",
+        "urn:",
+        "self.",
+        "this.",
+        "config.",
+        "settings.",
+        "args.",
+        "options.",
+        "!Ref",
+        "!Sub",
+        "!ref",
+        "!vault",
+        "=====",
+        "-----",
+        "<REDACTED",
     ];
-    const INSIDE: &[&str] = &["${", "$(", "{{", "}}", "process.env", "environ[", "://", "%s", "%d", "==", "!=", "&&", "||", "::"];
+    const INSIDE: &[&str] =
+        &["${", "$(", "{{", "}}", "process.env", "environ[", "://", "%s", "%d", "==", "!=", "&&", "||", "::"];
     if HEADS.iter().any(|head| value.starts_with(head.as_bytes())) {
         // Crypt hashes and passwords may begin with `$`, variables go on with a letter, `{` or `(`.
         let dollar = value.first() == Some(&b'$') && byte(value, 1) != b'$';
@@ -143,7 +243,8 @@ fn word(token: &[u8]) -> bool {
             if byte.is_ascii_lowercase() && last.is_ascii_uppercase() && humps > 0 {
                 // Counted with the capital itself; nothing to add.
             }
-            vowels += usize::from(matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
+            vowels +=
+                usize::from(matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
         }
         last = byte;
     }
@@ -182,7 +283,10 @@ pub(super) fn hash(value: &[u8]) -> bool {
 
 /// Whether a value is a path: begins as one, and all between its slashes is words.
 pub(super) fn path(value: &[u8]) -> bool {
-    let head = value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/") || value.starts_with(b"../");
+    let head = value.starts_with(b"/")
+        || value.starts_with(b"./")
+        || value.starts_with(b"~/")
+        || value.starts_with(b"../");
     let slashes = value.iter().filter(|&&byte| byte == b'/').count();
     (head || slashes >= 2) && value.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).all(words)
 }
@@ -191,7 +295,8 @@ pub(super) fn path(value: &[u8]) -> bool {
 /// or a long mix, no hash, no id of a known form.
 pub(super) fn random(value: &[u8]) -> bool {
     let mix = Mix::of(value);
-    let varied = (mix.lower > 0 && mix.upper > 0 && mix.digit > 0) || (value.len() >= 24 && mix.digit >= 4 && mix.lower + mix.upper >= 4);
+    let varied = (mix.lower > 0 && mix.upper > 0 && mix.digit > 0)
+        || (value.len() >= 24 && mix.digit >= 4 && mix.lower + mix.upper >= 4);
     value.len() >= 20 && varied && !hash(value) && !uuid(value) && !words(value) && entropy(value) >= 3.5
 }
 
@@ -202,8 +307,22 @@ mod tests {
     #[test]
     fn words_numbers_and_names_are_no_secrets() {
         for value in [
-            "cache-key-name", "getUserToken", "v1.2.3", "2024-01-31", "cl100k_base", "us_intl_45", "app-secrets", "sha256",
-            "HTTPServerError", "MAX_TOKENS", "gpt-4o-mini", "claude-3-5-sonnet", "localhost:5432", "4096", "user@host", "",
+            "cache-key-name",
+            "getUserToken",
+            "v1.2.3",
+            "2024-01-31",
+            "cl100k_base",
+            "us_intl_45",
+            "app-secrets",
+            "sha256",
+            "HTTPServerError",
+            "MAX_TOKENS",
+            "gpt-4o-mini",
+            "claude-3-5-sonnet",
+            "localhost:5432",
+            "4096",
+            "user@host",
+            "",
         ] {
             assert!(words(value.as_bytes()), "{value}");
         }
@@ -214,10 +333,14 @@ mod tests {
 
     #[test]
     fn placeholders_and_look_ups() {
-        for value in ["YOUR_API_KEY_HERE", "changeme", "xxxxxxxxxxxxxxxx", "1234567890abcdef", "abcdefghijklmnop"] {
+        for value in
+            ["YOUR_API_KEY_HERE", "changeme", "xxxxxxxxxxxxxxxx", "1234567890abcdef", "abcdefghijklmnop"]
+        {
             assert!(placeholder(value.as_bytes()), "{value}");
         }
-        for value in ["${TOKEN}", "$TOKEN", "<your>", "%PASSWORD%", "{{ x }}", "process.env.X", "secrets.NPM", "a${b}"] {
+        for value in
+            ["${TOKEN}", "$TOKEN", "<your>", "%PASSWORD%", "{{ x }}", "process.env.X", "secrets.NPM", "a${b}"]
+        {
             assert!(lookup(value.as_bytes()), "{value}");
         }
         for value in ["$kQ9#f2Lx", "aGk3==", "q7%s9Kfa"] {

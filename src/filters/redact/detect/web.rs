@@ -49,7 +49,13 @@ pub(crate) fn bearer(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let token = part(scan.text, start, to);
     let mix = Mix::of(token);
     let varied = mix.digit > 0 || (mix.upper > 0 && mix.lower > 0);
-    if varied && to - start <= 16 << 10 && !value::words(token) && !value::placeholder(token) && !value::path(token) && value::entropy(token) >= 2.8 {
+    if varied
+        && to - start <= 16 << 10
+        && !value::words(token)
+        && !value::placeholder(token)
+        && !value::path(token)
+        && value::entropy(token) >= 2.8
+    {
         scan.loose(rule, start, to, Confidence::Medium);
     }
 }
@@ -106,10 +112,17 @@ pub(super) fn cookies(scan: &mut Scan<'_>, rule: usize, from: usize) {
             to -= 1;
         }
         let name = part(text, at, name_end).to_ascii_lowercase();
-        let says = ["sess", "auth", "token", "sid", "jwt", "csrf", "xsrf", "remember", "login", "ticket", "secret"];
+        let says =
+            ["sess", "auth", "token", "sid", "jwt", "csrf", "xsrf", "remember", "login", "ticket", "secret"];
         let named = says.iter().any(|word| memchr::memmem::find(&name, word.as_bytes()).is_some());
         let token = part(text, start, to);
-        if named && token.len() >= 12 && !value::words(token) && !value::placeholder(token) && !value::lookup(token) && value::entropy(token) >= 2.8 {
+        if named
+            && token.len() >= 12
+            && !value::words(token)
+            && !value::placeholder(token)
+            && !value::lookup(token)
+            && value::entropy(token) >= 2.8
+        {
             scan.named("cookie-session", start, to, Confidence::Medium);
         }
         let _ = rule;
@@ -149,7 +162,12 @@ pub(crate) fn jwt(scan: &mut Scan<'_>, rule: usize, at: usize, _end: usize) {
         }
     }
     let header = URL_SAFE.decode(part(text, at, head).get(..(head - at) / 4 * 4).unwrap_or_default());
-    let says = header.is_ok_and(|json| json.starts_with(b"{\"") && ["\"alg\"", "\"enc\"", "\"typ\"", "\"kid\""].iter().any(|name| memchr::memmem::find(&json, name.as_bytes()).is_some()));
+    let says = header.is_ok_and(|json| {
+        json.starts_with(b"{\"")
+            && ["\"alg\"", "\"enc\"", "\"typ\"", "\"kid\""]
+                .iter()
+                .any(|name| memchr::memmem::find(&json, name.as_bytes()).is_some())
+    });
     if says && !value::placeholder(part(text, body + 1, end)) {
         scan.hit(rule, at, end, Confidence::High);
     }
@@ -162,11 +180,21 @@ pub(crate) fn userinfo(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) 
     let rest = part(text, end, (end + 512).min(text.len()));
     let stop = rest
         .iter()
-        .position(|&byte| matches!(byte, b'/' | b'?' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|' | b'(' | b')' | b',' | b';') || byte <= b' ' || byte >= 127)
+        .position(|&byte| {
+            matches!(
+                byte,
+                b'/' | b'?' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|' | b'(' | b')' | b',' | b';'
+            ) || byte <= b' '
+                || byte >= 127
+        })
         .unwrap_or(rest.len());
     let authority = rest.get(..stop).unwrap_or_default();
     let Some(sign) = memchr::memrchr(b'@', authority) else { return };
-    if !byte(text, end + sign + 1).is_ascii_alphanumeric() && byte(text, end + sign + 1) != b'[' && byte(text, end + sign + 1) != b'$' && byte(text, end + sign + 1) != b'{' {
+    if !byte(text, end + sign + 1).is_ascii_alphanumeric()
+        && byte(text, end + sign + 1) != b'['
+        && byte(text, end + sign + 1) != b'$'
+        && byte(text, end + sign + 1) != b'{'
+    {
         return;
     }
     if !before(text, at).is_ascii_alphanumeric() {
@@ -182,12 +210,53 @@ pub(crate) fn userinfo(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) 
     };
     let (user, password) = (part(text, end, end + colon), part(text, end + colon + 1, end + sign));
     const COMMON: &[&str] = &[
-        "password", "passwd", "pass", "pw", "pwd", "secret", "token", "test", "admin", "root", "postgres", "mysql", "guest", "user",
-        "p", "x", "xxx", "xxxx", "changeme", "mypassword", "pass123", "password123", "s3cret", "****", "***", "username", "key", "oauth2", "minioadmin",
-        "example", "x-oauth-basic", "<password>", "...", "hunter2", "foo", "bar", "db_password", "yourpassword", "your_password",
+        "password",
+        "passwd",
+        "pass",
+        "pw",
+        "pwd",
+        "secret",
+        "token",
+        "test",
+        "admin",
+        "root",
+        "postgres",
+        "mysql",
+        "guest",
+        "user",
+        "p",
+        "x",
+        "xxx",
+        "xxxx",
+        "changeme",
+        "mypassword",
+        "pass123",
+        "password123",
+        "s3cret",
+        "****",
+        "***",
+        "username",
+        "key",
+        "oauth2",
+        "minioadmin",
+        "example",
+        "x-oauth-basic",
+        "<password>",
+        "...",
+        "hunter2",
+        "foo",
+        "bar",
+        "db_password",
+        "yourpassword",
+        "your_password",
     ];
     let common = COMMON.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    if password.len() < 3 || common || password == user || value::lookup(password) || value::placeholder(password) {
+    if password.len() < 3
+        || common
+        || password == user
+        || value::lookup(password)
+        || value::placeholder(password)
+    {
         return;
     }
     let confidence = if value::words(password) { Confidence::Low } else { Confidence::High };
@@ -216,7 +285,8 @@ pub(crate) fn hook(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
         to -= 1;
     }
     let token = part(text, last, to);
-    if token.len() >= 20 && !value::words(token) && !value::placeholder(token) && value::entropy(token) >= 3.0 {
+    if token.len() >= 20 && !value::words(token) && !value::placeholder(token) && value::entropy(token) >= 3.0
+    {
         let start = if part(text, end, to).contains(&b'@') { end } else { last };
         scan.hit(rule, start, to, Confidence::High);
     }
@@ -225,12 +295,17 @@ pub(crate) fn hook(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
 /// Telegram: the number of a bot, `:AA`, 33 characters. The keyword is `:AA`.
 pub(crate) fn telegram(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    let digits = part(text, at.saturating_sub(12), at).iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        part(text, at.saturating_sub(12), at).iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let start = at - digits;
     let to = scan.run(Set::Word, end);
     // `/bot123:AA…` is how its URLs are written.
     let free = begins(text, start) || text.get(..start).is_some_and(|head| head.ends_with(b"bot"));
-    if (8..=11).contains(&digits) && free && (32..=34).contains(&(to - end)) && value::entropy(part(text, end, to)) >= 3.0 {
+    if (8..=11).contains(&digits)
+        && free
+        && (32..=34).contains(&(to - end))
+        && value::entropy(part(text, end, to)) >= 3.0
+    {
         scan.hit(rule, start, to, Confidence::High);
     }
 }
@@ -238,7 +313,8 @@ pub(crate) fn telegram(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) 
 /// OpenAI: `T3BlbkFJ` stands in the middle of every key since 2020.
 pub(crate) fn openai(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    let back = part(text, at.saturating_sub(160), at).iter().rev().take_while(|&&byte| Set::Word.has(byte)).count();
+    let back =
+        part(text, at.saturating_sub(160), at).iter().rev().take_while(|&&byte| Set::Word.has(byte)).count();
     let head = part(text, at - back, at);
     let Some(sign) = memchr::memmem::rfind(head, b"sk-") else { return };
     let start = at - back + sign;
@@ -271,7 +347,8 @@ pub(crate) fn entra(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
 /// Mailchimp: 32 hexadecimal digits, `-us`, the number of a data centre. The keyword is `-us`.
 pub(crate) fn mailchimp(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    let digits = text.get(end..).unwrap_or_default().iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits =
+        text.get(end..).unwrap_or_default().iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
     if !(1..=2).contains(&digits) || !ends(text, end + digits) {
         return;
     }
@@ -286,7 +363,10 @@ pub(crate) fn mailchimp(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize)
 pub(crate) fn terraform(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let Some(start) = at.checked_sub(14) else { return };
     let to = scan.run(Set::Word, end);
-    if Set::Alnum.has_all(part(scan.text, start, at)) && begins(scan.text, start) && (60..=70).contains(&(to - end)) {
+    if Set::Alnum.has_all(part(scan.text, start, at))
+        && begins(scan.text, start)
+        && (60..=70).contains(&(to - end))
+    {
         scan.hit(rule, start, to, Confidence::High);
     }
 }
@@ -323,8 +403,16 @@ pub(crate) fn discord(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) 
         }
         let token = part(text, at, stop.min(at + 100));
         let mut parts = token.split(|&byte| byte == b'.');
-        let lengths = (parts.next().map_or(0, <[u8]>::len), parts.next().map_or(0, <[u8]>::len), parts.next().map_or(0, <[u8]>::len));
-        if (23..=28).contains(&lengths.0) && lengths.1 == 6 && (27..=45).contains(&lengths.2) && matches!(token.first(), Some(b'M' | b'N' | b'O')) {
+        let lengths = (
+            parts.next().map_or(0, <[u8]>::len),
+            parts.next().map_or(0, <[u8]>::len),
+            parts.next().map_or(0, <[u8]>::len),
+        );
+        if (23..=28).contains(&lengths.0)
+            && lengths.1 == 6
+            && (27..=45).contains(&lengths.2)
+            && matches!(token.first(), Some(b'M' | b'N' | b'O'))
+        {
             scan.hit(rule, at, at + lengths.0 + lengths.1 + lengths.2 + 2, Confidence::High);
             return;
         }
