@@ -1,6 +1,39 @@
 //! Finds secrets and personal data in a text.
+//!
+//! One pass of Aho-Corasick over the keywords of all rules ([`super::rules`]); at each keyword a matcher looks at
+//! the bytes around it. No matcher looks further than a bounded number of bytes, or it shares what it saw with
+//! the next one ([`scan::Scan`]), so that the time is linear in the bytes whatever they are.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `bytes` | sets of bytes, where a token may begin and end |
+//! | `value` | secrets from placeholders, look-ups, words and numbers |
+//! | `scan` | one text while it is looked at; tokens of parts |
+//! | `assign` | values of names |
+//! | `web` | URLs, headers, cookies, JSON web tokens |
+//! | `blocks` | private keys, Kubernetes, seeds |
+//! | `shell` | commands and their files |
+//! | `personal` | personal data |
+//! | `user` | rules of the user's own |
 
-use crate::stream::Result;
+mod assign;
+pub(super) mod blocks;
+pub(super) mod bytes;
+pub(super) mod personal;
+pub(super) mod scan;
+pub(super) mod shell;
+mod user;
+mod value;
+pub(super) mod web;
+
+#[cfg(test)]
+mod tests;
+
+use super::rules::{self, Rule, Shape};
+use crate::stream::{Error, Result};
+use aho_corasick::automaton::{Automaton as _, StateID};
+use aho_corasick::{Anchored, MatchKind, dfa};
+use scan::{Found, Scan};
 
 /// How sure a rule is of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,10 +164,30 @@ impl Default for Choice {
     }
 }
 
+/// What is done at a keyword.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    /// The rule at this place of the table.
+    Rule(usize),
+    /// The end of a name of an assignment.
+    Assign,
+}
+
 /// Finds what a [`Choice`] asks for.
 #[derive(Debug)]
 pub struct Detector {
+    table: Vec<Rule>,
+    active: Vec<bool>,
+    ids: Vec<RuleId>,
+    keywords: dfa::DFA,
+    /// What is done at each keyword, by its number.
+    acts: Vec<Act>,
+    lengths: Vec<usize>,
+    digits: Vec<(usize, Class)>,
+    assigns: bool,
+    user: user::Rules,
     least: Confidence,
+    found: Vec<Found>,
 }
 
 impl Detector {
@@ -144,17 +197,205 @@ impl Detector {
     ///
     /// A usage error when a rule or class of the choice is unknown, or the user's rules cannot be read.
     pub fn new(choice: &Choice) -> Result<Detector> {
-        Ok(Detector { least: choice.confidence })
+        let table = rules::table();
+        let user = match &choice.rules {
+            Some(text) => user::Rules::parse(text)?,
+            None => user::Rules::default(),
+        };
+        let known = |word: &String| {
+            Class::named(word).is_some()
+                || table.iter().any(|rule| rule.id == word)
+                || user.ids().any(|id| id == word)
+        };
+        if let Some(word) = choice.only.iter().chain(&choice.skip).find(|word| !known(word)) {
+            return Err(Error::Usage {
+                what: format!("no rule or class {word:?}"),
+                hint: Some(format!("classes: {}", Class::ALL.map(Class::name).join(", "))),
+            });
+        }
+        let runs = |id: &str, class: Class| {
+            let listed = |words: &[String]| words.iter().any(|word| word == id || word == class.name());
+            choice.classes.contains(&class)
+                && (choice.only.is_empty() || listed(&choice.only))
+                && !listed(&choice.skip)
+        };
+        let mut ids: Vec<RuleId> =
+            table.iter().map(|rule| RuleId { name: rule.id, class: rule.class }).collect();
+        ids.extend(user.ids().map(|name| RuleId { name, class: Class::Secret }));
+        let active: Vec<bool> = ids.iter().map(|id| runs(id.name, id.class)).collect();
+
+        let mut patterns: Vec<Vec<u8>> = Vec::new();
+        let mut acts = Vec::new();
+        let mut assigns = false;
+        let mut digits = Vec::new();
+        for (place, rule) in table.iter().enumerate().filter(|(place, _)| active.get(*place) == Some(&true)) {
+            match rule.shape {
+                Shape::Named { .. } | Shape::Given => assigns = true,
+                Shape::Digits => digits.push((place, rule.class)),
+                Shape::Parts(_) | Shape::Hand(_) => {}
+            }
+            for word in rule.words {
+                for pattern in cases(word, rule.cases) {
+                    patterns.push(pattern);
+                    acts.push(Act::Rule(place));
+                }
+            }
+            if rule.id == "host" {
+                for suffix in &choice.host_suffixes {
+                    patterns.push(suffix.as_bytes().to_vec());
+                    acts.push(Act::Rule(place));
+                }
+            }
+        }
+        if assigns {
+            let words = assign::TAILS.iter().flat_map(|word| cases(word, true));
+            let exact = assign::EXACT_TAILS.iter().map(|word| word.as_bytes().to_vec());
+            for pattern in words.chain(exact) {
+                patterns.push(pattern);
+                acts.push(Act::Assign);
+            }
+        }
+        let lengths = patterns.iter().map(Vec::len).collect();
+        let keywords = dfa::Builder::new()
+            .match_kind(MatchKind::Standard)
+            .start_kind(aho_corasick::StartKind::Unanchored)
+            .build(&patterns)
+            .map_err(|error| Error::failed(format!("keywords of the rules: {error}")))?;
+        Ok(Detector {
+            table,
+            active,
+            ids,
+            keywords,
+            acts,
+            lengths,
+            digits,
+            assigns,
+            user,
+            least: choice.confidence,
+            found: Vec::new(),
+        })
     }
 
     /// Appends what is found in `text`, by rising offsets (in bytes), never overlapping. `name` is the name
     /// under which the text stands, if it has one: a key of JSON, a header.
-    pub fn find(&mut self, _name: Option<&[u8]>, _text: &[u8], hits: &mut Vec<Hit>) {
-        hits.retain(|hit| hit.confidence >= self.least);
+    pub fn find(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
+        let mut found = std::mem::take(&mut self.found);
+        found.clear();
+        let mut scan = Scan::new(text, &self.table, &self.active, &mut found);
+        self.keywords(&mut scan);
+        if let Some(name) = name.filter(|_| self.assigns) {
+            assign::whole(&mut scan, name);
+        }
+        if !self.digits.is_empty() {
+            personal::digits(&mut scan, &self.digits);
+        }
+        self.user.find(text, self.table.len(), &self.active, &mut found);
+        if !found.is_empty() {
+            self.join(&mut found, hits);
+        }
+        self.found = found;
+    }
+
+    /// Runs the matcher of every keyword in a text.
+    fn keywords(&self, scan: &mut Scan<'_>) {
+        let text = scan.text;
+        let keywords = &self.keywords;
+        let Ok(mut state) = keywords.start_state(Anchored::No) else { return };
+        for (at, &byte) in text.iter().enumerate() {
+            state = keywords.next_state(Anchored::No, state, byte);
+            if keywords.is_special(state) && keywords.is_match(state) {
+                self.keyword(scan, state, at + 1);
+            }
+        }
+    }
+
+    /// The keywords that end at an offset.
+    #[inline(never)]
+    fn keyword(&self, scan: &mut Scan<'_>, state: StateID, end: usize) {
+        for n in 0..self.keywords.match_len(state) {
+            let pattern = self.keywords.match_pattern(state, n).as_usize();
+            let (Some(act), Some(length)) = (self.acts.get(pattern), self.lengths.get(pattern)) else {
+                continue;
+            };
+            let at = end - length;
+            match *act {
+                Act::Assign => assign::assigned(scan, at, end),
+                Act::Rule(rule) if at >= scan.covered => match self.table.get(rule).map(|rule| rule.shape) {
+                    Some(Shape::Parts(_)) => scan.parts(rule, at, end),
+                    Some(Shape::Hand(hand)) => hand(scan, rule, at, end),
+                    _ => {}
+                },
+                Act::Rule(_) => {}
+            }
+        }
+    }
+
+    /// Hands on what was found: overlapping hits become one, named by the rule that comes first in the table.
+    fn join(&self, found: &mut [Found], hits: &mut Vec<Hit>) {
+        found.sort_unstable_by_key(|found| (found.start, found.end));
+        let mut open: Option<Found> = None;
+        for &next in found.iter().filter(|found| found.confidence >= self.least) {
+            match &mut open {
+                Some(last) if next.start < last.end => {
+                    last.end = last.end.max(next.end);
+                    last.rule = last.rule.min(next.rule);
+                    last.confidence = last.confidence.max(next.confidence);
+                }
+                _ => {
+                    hits.extend(open.replace(next).and_then(|found| self.hit(found)));
+                }
+            }
+        }
+        hits.extend(open.and_then(|found| self.hit(found)));
+    }
+
+    fn hit(&self, found: Found) -> Option<Hit> {
+        let rule = *self.ids.get(found.rule)?;
+        let Found { start, end, confidence, .. } = found;
+        Some(Hit {
+            start,
+            end,
+            rule,
+            confidence,
+            propagate: rule.class == Class::Secret && confidence > Confidence::Low,
+        })
     }
 
     /// False when no rule can hit in these bytes. A name that stands in the bytes counts as well.
     pub fn may_hit(&self, bytes: &[u8]) -> bool {
-        !bytes.is_empty()
+        if !self.digits.is_empty() || self.user.always() {
+            return true;
+        }
+        let keywords = &self.keywords;
+        let Ok(mut state) = keywords.start_state(Anchored::No) else { return true };
+        for (at, &byte) in bytes.iter().enumerate() {
+            state = keywords.next_state(Anchored::No, state, byte);
+            if keywords.is_special(state) && keywords.is_match(state) && self.counts(state, bytes, at + 1) {
+                return true;
+            }
+        }
+        self.user.may_hit(bytes)
     }
+
+    /// Whether one of the keywords that end at an offset is more than the end of a name without a value.
+    fn counts(&self, state: StateID, bytes: &[u8], end: usize) -> bool {
+        (0..self.keywords.match_len(state)).any(|n| {
+            let pattern = self.keywords.match_pattern(state, n).as_usize();
+            let next = bytes::byte(bytes, end);
+            !matches!(self.acts.get(pattern), Some(Act::Assign)) || assign::may_follow(next)
+        })
+    }
+}
+
+/// A keyword, and if it counts in all cases, in capitals and with one capital.
+fn cases(word: &str, all: bool) -> Vec<Vec<u8>> {
+    let mut spelled = vec![word.as_bytes().to_vec()];
+    if all {
+        let mut title = word.as_bytes().to_vec();
+        if let Some(first) = title.first_mut() {
+            first.make_ascii_uppercase();
+        }
+        spelled.extend([title, word.to_ascii_uppercase().into_bytes()]);
+    }
+    spelled
 }
