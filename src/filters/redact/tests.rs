@@ -1,6 +1,5 @@
 use super::detect::{Choice, Detector};
 use super::*;
-use crate::pipeline::filter::Through;
 use proptest::prelude::*;
 
 /// A made-up token that the detector knows by its shape, put together here.
@@ -36,6 +35,14 @@ struct Run {
     tally: Tally,
 }
 
+fn filtered(filter: &mut dyn Filter, lines: &[String], out: &mut dyn Sink) {
+    let mut tape = Tape::new();
+    for line in lines {
+        filter.record(&Record::new(line.as_bytes(), &mut tape).unwrap(), out).unwrap();
+    }
+    filter.end(out).unwrap();
+}
+
 fn run_with(lines: &[String], map: &[u8], change: impl FnOnce(&mut Setup<'_>)) -> Run {
     let (mut out, mut new, mut told) = (Vec::new(), Vec::new(), Vec::new());
     let mut tell = |f: &Finding<'_>| {
@@ -55,11 +62,7 @@ fn run_with(lines: &[String], map: &[u8], change: impl FnOnce(&mut Setup<'_>)) -
     };
     change(&mut setup);
     let mut redact = Redact::new(setup).unwrap();
-    let mut through = Through::new(&mut redact, &mut out);
-    for line in lines {
-        through.put(line.as_bytes()).unwrap();
-    }
-    through.end().unwrap();
+    filtered(&mut redact, lines, &mut out);
     let tally = redact.tally();
     drop(redact);
     let mut whole = map.to_vec();
@@ -78,11 +81,7 @@ fn run(lines: &[String]) -> Run {
 fn restored(lines: &[String], map: &[u8]) -> Vec<String> {
     let mut out = Vec::new();
     let mut restore = Restore::new(map).unwrap();
-    let mut through = Through::new(&mut restore, &mut out);
-    for line in lines {
-        through.put(line.as_bytes()).unwrap();
-    }
-    through.end().unwrap();
+    filtered(&mut restore, lines, &mut out);
     out.into_iter().map(|l: Vec<u8>| String::from_utf8(l).unwrap()).collect()
 }
 

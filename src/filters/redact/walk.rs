@@ -32,14 +32,22 @@ fn is_routing(key: &[u8]) -> bool {
             | b"encrypted_content"
             | b"signature"
             | b"thinkingSignature"
-    ) || (key.len() > 2
-        && (key.ends_with(b"Id")
-            || key.ends_with(b"_id")
-            || key.ends_with(b"ID")
-            || key.ends_with(b"Uuid")
-            || key.ends_with(b"UUID")
-            || key.ends_with(b"_uuid")
-            || key.ends_with(b"Ids")))
+    ) || is_id(key)
+}
+
+/// Whether a key names an id of the session by its ending, as `parentUuid`, `toolUseID`, `call_id` do. An id of an
+/// account or a key (`AWS_ACCESS_KEY_ID`, `private_key_id`, `clientId`) is none of them.
+fn is_id(key: &[u8]) -> bool {
+    let stem = [b"_id".as_slice(), b"_uuid", b"Id", b"ID", b"Ids", b"Uuid", b"UUID", b"Uuids"]
+        .into_iter()
+        .find_map(|ending| key.strip_suffix(ending));
+    let Some(stem) = stem.filter(|stem| stem.last().is_some_and(u8::is_ascii_lowercase)) else {
+        return false;
+    };
+    let stem = stem.to_ascii_lowercase();
+    ![b"key".as_slice(), b"secret", b"client", b"token", b"account", b"user"]
+        .iter()
+        .any(|word| stem.ends_with(word))
 }
 
 /// Keys whose values are the tool's own, in which an `id` is no id of the session.
@@ -265,6 +273,16 @@ mod tests {
                 "/extra/cwd=/e"
             ]
         );
+    }
+
+    #[test]
+    fn ids_of_the_session_are_told_from_ids_of_keys() {
+        for key in ["parentUuid", "toolUseID", "call_id", "sessionId", "turn_id", "leafUuid", "messageIds"] {
+            assert!(is_routing(key.as_bytes()), "{key}");
+        }
+        for key in ["AWS_ACCESS_KEY_ID", "private_key_id", "clientId", "AccessKeyId", "valid", "ID", "_id"] {
+            assert!(!is_routing(key.as_bytes()), "{key}");
+        }
     }
 
     #[test]
