@@ -168,6 +168,7 @@ impl Name {
             "anchor",
             "session_key",
             "sessionkey",
+            "restore",
             "prompt",
             "metric",
             "feature",
@@ -773,7 +774,7 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool) -> bool {
     match says {
         Says::Password => {
             let strong = mix.kinds() >= 3 && value.len() >= 8 && (!words || mix.sign > 0) && bits >= 2.5;
-            let mixed = mix.kinds() >= 2 && !words && value.len() >= 8 && bits >= 2.5 && mix.digit > 0;
+            let mixed = mix.kinds() >= 2 && !words && value.len() >= 8 && bits >= 2.5 && (mix.digit > 0 || value.len() >= 12);
             // Code without quotes has signs, too: `user.password!=null`.
             let code =
                 !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
