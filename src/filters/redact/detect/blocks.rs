@@ -51,7 +51,7 @@ fn is_body(text: &[u8], from: usize) -> bool {
             run += 1;
             if run >= 24 {
                 let start = at + 1 - run;
-                return !value::words(head.get(start..=at).unwrap_or_default());
+                return !value::plain(head.get(start..=at).unwrap_or_default());
             }
         } else {
             run = 0;

@@ -169,7 +169,7 @@ pub(super) fn tested(test: Test, confidence: Confidence, body: &[u8]) -> Option<
     match test {
         Test::Nothing => Some(confidence),
         Test::Entropy(least) => {
-            let good = value::entropy(body) >= least && !value::placeholder(body) && !value::words(body);
+            let good = value::entropy(body) >= least && !value::placeholder(body) && !value::plain(body);
             good.then_some(confidence)
         }
         Test::Mixed => {
@@ -182,7 +182,7 @@ pub(super) fn tested(test: Test, confidence: Confidence, body: &[u8]) -> Option<
             good.then_some(confidence)
         }
         Test::Checksum => {
-            if value::entropy(body) < 3.0 || value::placeholder(body) || value::words(body) {
+            if value::entropy(body) < 3.0 || value::placeholder(body) || value::plain(body) {
                 return None;
             }
             Some(if checksum_holds(body) { confidence } else { confidence.min(Confidence::Medium) })

@@ -224,47 +224,57 @@ pub(super) fn words(value: &[u8]) -> bool {
     value.split(|byte| !byte.is_ascii_alphanumeric()).all(word)
 }
 
+/// How much more often a letter stands in English than among random ones: eighths of bits, softened for the
+/// abbreviations of code (from the well-known frequencies of letters).
+const ENGLISH: [i32; 26] = [8, -9, -3, 1, 13, -5, -6, 5, 6, -22, -14, 0, -5, 6, 7, -7, -23, 5, 5, 9, -3, -12, -5, -22, -6, -23];
+
 /// Whether letters and digits are one word, or a few in camel case, or a number.
 fn word(token: &[u8]) -> bool {
-    let (mut letters, mut humps, mut swaps, mut vowels) = (0usize, 0usize, 0usize, 0usize);
+    let (mut letters, mut humps, mut swaps, mut english) = (0usize, 0usize, 0usize, 0i32);
+    let (mut lower, mut upper, mut run) = (0usize, 0usize, 0usize);
     let mut last = 0u8;
+    // A run of letters of one case has ended: words in camel case have one capital, then more small letters.
+    let ended = |last: u8, run: usize| match run {
+        0 => 0,
+        1 if last.is_ascii_lowercase() => -8,
+        1 => 2,
+        _ if last.is_ascii_lowercase() => 2,
+        _ => -8,
+    };
     for &byte in token {
         let digit = byte.is_ascii_digit();
-        if last != 0 && digit != last.is_ascii_digit() {
-            swaps += 1;
+        swaps += usize::from(last != 0 && digit != last.is_ascii_digit());
+        let same = byte.is_ascii_lowercase() == last.is_ascii_lowercase() && byte.is_ascii_uppercase() == last.is_ascii_uppercase();
+        if !same {
+            english += ended(last, run);
+            run = 0;
         }
+        run += usize::from(!digit);
         if !digit {
             letters += 1;
-            let begins = last == 0 || last.is_ascii_digit();
-            if begins || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()) {
-                humps += 1;
-            }
-            // `HTTPServer`: the last capital begins a word.
-            if byte.is_ascii_lowercase() && last.is_ascii_uppercase() && humps > 0 {
-                // Counted with the capital itself; nothing to add.
-            }
-            vowels +=
-                usize::from(matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
+            humps += usize::from(last == 0 || last.is_ascii_digit() || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()));
+            lower += usize::from(byte.is_ascii_lowercase());
+            upper += usize::from(byte.is_ascii_uppercase());
+            english += ENGLISH.get(usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'))).copied().unwrap_or(0);
         }
         last = byte;
     }
+    english += ended(last, run);
     if letters == 0 {
         return true;
     }
     if token.len() <= 3 {
         return swaps <= 1 && humps <= 1;
     }
-    let shouts = token.iter().filter(|byte| byte.is_ascii_uppercase()).count();
-    let plain = shouts == 0 || shouts == letters;
-    if letters >= 14 && plain && vowels * 6 < letters {
-        return false;
-    }
-    if token.len() > 30 && plain && humps == 1 {
-        return false;
-    }
-    // Capitals that neither begin a word nor are a whole one: `aBCdEFg`.
-    let stray = shouts > humps && shouts < letters && shouts * 2 > letters && humps > 1;
-    swaps <= 2 && letters >= humps * 3 && !stray
+    let mixed = lower > 0 && upper > 0 && !(upper == 1 && humps == 1);
+    // One case says nothing: its runs are all of the token.
+    let natural = if mixed { english >= 0 } else { english >= 0 || letters < 16 };
+    swaps <= 2 && letters >= humps * 2 && natural && (mixed || token.len() <= 30)
+}
+
+/// Whether a value is small letters and signs alone, as no generator makes them.
+pub(super) fn plain(value: &[u8]) -> bool {
+    value.iter().all(|byte| !byte.is_ascii_digit() && !byte.is_ascii_uppercase())
 }
 
 /// Whether a value is a UUID.

@@ -259,7 +259,11 @@ pub(crate) fn userinfo(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) 
     {
         return;
     }
-    let confidence = if value::words(password) { Confidence::Low } else { Confidence::High };
+    let confidence = match Mix::of(password).kinds() {
+        0 | 1 => Confidence::Low,
+        _ if value::words(password) => Confidence::Medium,
+        _ => Confidence::High,
+    };
     scan.loose(rule, end + colon + 1, end + sign, confidence);
 }
 
@@ -287,7 +291,8 @@ pub(crate) fn hook(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     let token = part(text, last, to);
     if token.len() >= 20 && !value::words(token) && !value::placeholder(token) && value::entropy(token) >= 3.0
     {
-        let start = if part(text, end, to).contains(&b'@') { end } else { last };
+        // Discord's path begins with the number of the hook, which is no secret.
+        let start = if part(text, end, last).iter().all(|byte| byte.is_ascii_digit() || *byte == b'/') { last } else { end };
         scan.hit(rule, start, to, Confidence::High);
     }
 }

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         web::hook,
     )
     .from("Slack, incoming webhooks")
-    .yes(&["https://hooks.slack.com/services/T{UP:10}/B{UP:10}/«{an:24}»"])
+    .yes(&["https://hooks.slack.com/services/«T{UP:10}/B{UP:10}/{an:24}»"])
     .no(&["https://hooks.slack.com/services/T{UP:10}/B{UP:10}/xxxxxxxxxxxxxxxxxxxxxxxx"]),
     Rule::hand("discord-webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], web::hook)
         .from("Discord, webhook resource")
