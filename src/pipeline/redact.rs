@@ -140,7 +140,7 @@ pub fn run(
     if !options.check && source.sessions() > 0 {
         report.say(&summary(&tally));
     }
-    if tally.unfollowed > 0 {
+    if tally.unfollowed > 0 && !options.check {
         report.say(&format!(
             "warning: {} secrets were replaced where they were found, but are too many or too long to be looked for elsewhere",
             tally.unfollowed

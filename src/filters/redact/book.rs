@@ -20,6 +20,7 @@ use crate::stream::json::{Tape, write_string};
 use crate::stream::{Error, Result, Sink};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
+use std::rc::Rc;
 
 /// How every placeholder begins.
 pub(super) const BEGINNING: &[u8] = b"<REDACTED:";
@@ -87,7 +88,7 @@ struct Numbers {
 pub(super) struct Book<'a> {
     salt: Option<Key>,
     journal: Option<&'a mut dyn Sink>,
-    rules: Vec<String>,
+    rules: Vec<Rc<str>>,
     numbers: HashMap<String, Numbers>,
     values: HashMap<u128, Given>,
     spellings: HashMap<u128, u16>,
@@ -112,7 +113,7 @@ fn hash(parts: &[&[u8]]) -> u128 {
 pub(super) struct Name {
     /// The whole placeholder.
     pub(super) text: String,
-    pub(super) rule: String,
+    pub(super) rule: Rc<str>,
     /// The value had none before.
     pub(super) new: bool,
 }
@@ -164,9 +165,9 @@ impl<'a> Book<'a> {
     }
 
     fn rule(&mut self, name: &str) -> Result<u16> {
-        let at = self.rules.iter().position(|r| r == name).unwrap_or(self.rules.len());
+        let at = self.rules.iter().position(|r| **r == *name).unwrap_or(self.rules.len());
         if at == self.rules.len() {
-            self.rules.push(name.to_owned());
+            self.rules.push(name.into());
         }
         u16::try_from(at).map_err(|_| Error::failed("more than 65536 rules"))
     }
@@ -178,7 +179,7 @@ impl<'a> Book<'a> {
     /// The map cannot be written.
     pub(super) fn name(&mut self, rule: &str, value: &[u8], spelling: &[u8], follow: bool) -> Result<Name> {
         let key = hash(&[value]);
-        let first = hash(&[spelling]) as u64;
+        let first = if spelling == value { key } else { hash(&[spelling]) } as u64;
         let known = self.values.get(&key).copied();
         let given = match known {
             Some(given) => given,
@@ -199,7 +200,7 @@ impl<'a> Book<'a> {
                 given
             }
         };
-        let rule = self.rules.get(usize::from(given.rule)).cloned().unwrap_or_default();
+        let rule = self.rules.get(usize::from(given.rule)).cloned().unwrap_or_else(|| "".into());
         let new = known.is_none();
         if self.salt.is_some() {
             return Ok(Name { text: format!("<REDACTED:{rule}:{:08x}>", given.number), rule, new });
@@ -242,7 +243,10 @@ impl<'a> Book<'a> {
         // hexadecimal numbers are of a salt, and stand in no map
         let Ok(number) = placeholder.number.parse::<u32>() else { return Ok(None) };
         let whole = text.get(..placeholder.len).unwrap_or_default();
-        let numbers = self.numbers.entry(placeholder.rule.to_owned()).or_default();
+        if !self.numbers.contains_key(placeholder.rule) {
+            self.numbers.insert(placeholder.rule.to_owned(), Numbers::default());
+        }
+        let Some(numbers) = self.numbers.get_mut(placeholder.rule) else { return Ok(None) };
         if number <= numbers.loaded || numbers.reserved.contains(&number) {
             return Ok(None);
         }

@@ -219,25 +219,33 @@ impl Hunt {
     /// Takes a secret into the known values, also what it is made of.
     pub(super) fn learn(&mut self, value: &[u8], rule: &str) {
         use base64::Engine as _;
+        if self.known.is_old(value) {
+            return;
+        }
         self.known.add(value, rule);
         if value.len() > 512 {
             return;
         }
+        let mut add = |part: &[u8]| {
+            if !self.known.is_old(part) {
+                self.known.add(part, rule);
+            }
+        };
         // user:password in base64, as the Basic scheme (RFC 7617) and Docker's configuration have it
         if value.len() >= 12
             && let Ok(plain) = base64::engine::general_purpose::STANDARD.decode(value)
             && plain.iter().all(|b| b.is_ascii_graphic())
             && let Some(at) = memchr::memchr(b':', &plain)
         {
-            self.known.add(plain.get(at + 1..).unwrap_or_default(), rule);
+            add(plain.get(at + 1..).unwrap_or_default());
         }
         if value.contains(&b'%') {
-            self.known.add(&percent_decoded(value), rule);
+            add(&percent_decoded(value));
         }
         if value.contains(&b'\\') {
             let mut plain = Vec::new();
             decode(value, &mut plain);
-            self.known.add(&plain, rule);
+            add(&plain);
         }
     }
 

@@ -23,6 +23,8 @@ const LONGEST: usize = 4096;
 const LONGEST_OF_LINES: usize = 64 << 10;
 /// Bytes that all forms may take together.
 const ROOM: usize = 6 << 20;
+/// Values of which it is remembered that they were offered.
+const MOST_SEEN: usize = 400_000;
 /// Forms that may share a window; more would make a hostile text slow.
 const SHARED: usize = 8;
 
@@ -126,9 +128,19 @@ impl Known {
         (at / 64, 1 << (at % 64))
     }
 
-    /// Takes the value of a secret. One that is known, or that could stand somewhere by chance, is left.
+    /// Whether the value was offered before; from now on it was.
+    pub(super) fn is_old(&mut self, value: &[u8]) -> bool {
+        let hash = self.seen.hasher().hash_one(value);
+        if self.seen.len() >= MOST_SEEN {
+            return self.seen.contains(&hash);
+        }
+        !self.seen.insert(hash)
+    }
+
+    /// Takes the value of a secret, which [`Known::is_old`] has not seen before. One that could stand somewhere by
+    /// chance is left.
     pub(super) fn add(&mut self, value: &[u8], rule: &str) {
-        if !is_random(value) || !self.seen.insert(self.seen.hasher().hash_one(value)) {
+        if !is_random(value) {
             return;
         }
         let number = self.values.len() as u32;

@@ -346,9 +346,13 @@ impl Writer<'_> {
             Why::Found(rule) => self.book.name(rule.name(), &value, spelling, piece.follow)?,
             Why::Met => return Ok(None),
         };
-        let count = self.tally.rules.entry(name.rule.clone()).or_default();
-        count.0 += 1;
-        count.1 += u64::from(name.new);
+        if !self.tally.rules.contains_key(&*name.rule) {
+            self.tally.rules.insert(name.rule.to_string(), (0, 0));
+        }
+        if let Some((places, values)) = self.tally.rules.get_mut(&*name.rule) {
+            *places += 1;
+            *values += u64::from(name.new);
+        }
         if let Some(tell) = &mut self.findings {
             tell(&Finding {
                 session_id: &self.session,

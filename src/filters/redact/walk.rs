@@ -158,23 +158,26 @@ impl<'a> Walk<'a> {
                 },
             };
             let (key, free, object) = (level.key, level.free, level.object);
+            let item = matches!(level.inside, Inside::Array(..));
+            let Some(text) = value.text() else {
+                let opens = || key.is_some_and(|key| is_free(key.decode().as_bytes()));
+                self.enter(value, key, free || (!item && opens()));
+                continue;
+            };
+            if text.is_empty() {
+                continue;
+            }
             let name = key.map(|k| k.decode());
             let name = name.as_deref().unwrap_or("").as_bytes();
-            match value.text() {
-                None => self.enter(value, key, free || is_free(name)),
-                Some(text) if text.is_empty() => {}
-                Some(text) => {
-                    let spot = |part| Some(Spot { part, text, key });
-                    if is_cipher(name) || is_picture(name, text, object) {
-                        return spot(Part::Opaque);
-                    }
-                    if self.native && top && name == b"raw_base64" {
-                        return spot(Part::Base64);
-                    }
-                    if free || !is_routing(name) {
-                        return spot(Part::Text);
-                    }
-                }
+            let spot = |part| Some(Spot { part, text, key });
+            if is_cipher(name) || is_picture(name, text, object) {
+                return spot(Part::Opaque);
+            }
+            if self.native && top && name == b"raw_base64" {
+                return spot(Part::Base64);
+            }
+            if free || !is_routing(name) {
+                return spot(Part::Text);
             }
         }
     }

@@ -1,5 +1,18 @@
 //! Bytes: sets of them, runs of a set, and where a token may begin and end.
 
+/// Whether `text` holds `word`. For texts of a few dozen bytes, where a searcher costs more to set up than it saves.
+pub(crate) fn holds(text: &[u8], word: &[u8]) -> bool {
+    let Some((&first, rest)) = word.split_first() else { return true };
+    let mut text = text;
+    while let Some(at) = memchr::memchr(first, text) {
+        text = text.get(at + 1..).unwrap_or_default();
+        if text.starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}
+
 const UPPER: u16 = 1;
 const LOWER: u16 = 1 << 1;
 const DIGIT: u16 = 1 << 2;

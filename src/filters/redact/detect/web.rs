@@ -292,7 +292,11 @@ pub(crate) fn hook(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     if token.len() >= 20 && !value::words(token) && !value::placeholder(token) && value::entropy(token) >= 3.0
     {
         // Discord's path begins with the number of the hook, which is no secret.
-        let start = if part(text, end, last).iter().all(|byte| byte.is_ascii_digit() || *byte == b'/') { last } else { end };
+        let start = if part(text, end, last).iter().all(|byte| byte.is_ascii_digit() || *byte == b'/') {
+            last
+        } else {
+            end
+        };
         scan.hit(rule, start, to, Confidence::High);
     }
 }
