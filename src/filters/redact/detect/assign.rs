@@ -78,7 +78,8 @@ impl Name {
         let mut last = b' ';
         for ((to, begins), &from) in small.iter_mut().zip(&mut begins).zip(name) {
             *to = from.to_ascii_lowercase();
-            *begins = !last.is_ascii_alphanumeric() || (from.is_ascii_uppercase() && !last.is_ascii_uppercase());
+            *begins =
+                !last.is_ascii_alphanumeric() || (from.is_ascii_uppercase() && !last.is_ascii_uppercase());
             last = from;
         }
         let capitals = !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase);
@@ -774,7 +775,11 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool) -> bool {
     match says {
         Says::Password => {
             let strong = mix.kinds() >= 3 && value.len() >= 8 && (!words || mix.sign > 0) && bits >= 2.5;
-            let mixed = mix.kinds() >= 2 && !words && value.len() >= 8 && bits >= 2.5 && (mix.digit > 0 || value.len() >= 12);
+            let mixed = mix.kinds() >= 2
+                && !words
+                && value.len() >= 8
+                && bits >= 2.5
+                && (mix.digit > 0 || value.len() >= 12);
             // Code without quotes has signs, too: `user.password!=null`.
             let code =
                 !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;

@@ -226,7 +226,8 @@ pub(super) fn words(value: &[u8]) -> bool {
 
 /// How much more often a letter stands in English than among random ones: eighths of bits, softened for the
 /// abbreviations of code (from the well-known frequencies of letters).
-const ENGLISH: [i32; 26] = [8, -9, -3, 1, 13, -5, -6, 5, 6, -22, -14, 0, -5, 6, 7, -7, -23, 5, 5, 9, -3, -12, -5, -22, -6, -23];
+const ENGLISH: [i32; 26] =
+    [8, -9, -3, 1, 13, -5, -6, 5, 6, -22, -14, 0, -5, 6, 7, -7, -23, 5, 5, 9, -3, -12, -5, -22, -6, -23];
 
 /// Whether letters and digits are one word, or a few in camel case, or a number.
 fn word(token: &[u8]) -> bool {
@@ -244,7 +245,8 @@ fn word(token: &[u8]) -> bool {
     for &byte in token {
         let digit = byte.is_ascii_digit();
         swaps += usize::from(last != 0 && digit != last.is_ascii_digit());
-        let same = byte.is_ascii_lowercase() == last.is_ascii_lowercase() && byte.is_ascii_uppercase() == last.is_ascii_uppercase();
+        let same = byte.is_ascii_lowercase() == last.is_ascii_lowercase()
+            && byte.is_ascii_uppercase() == last.is_ascii_uppercase();
         if !same {
             english += ended(last, run);
             run = 0;
@@ -252,10 +254,15 @@ fn word(token: &[u8]) -> bool {
         run += usize::from(!digit);
         if !digit {
             letters += 1;
-            humps += usize::from(last == 0 || last.is_ascii_digit() || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()));
+            humps += usize::from(
+                last == 0
+                    || last.is_ascii_digit()
+                    || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()),
+            );
             lower += usize::from(byte.is_ascii_lowercase());
             upper += usize::from(byte.is_ascii_uppercase());
-            english += ENGLISH.get(usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'))).copied().unwrap_or(0);
+            english +=
+                ENGLISH.get(usize::from(byte.to_ascii_lowercase().wrapping_sub(b'a'))).copied().unwrap_or(0);
         }
         last = byte;
     }

@@ -292,7 +292,11 @@ pub(crate) fn hook(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     if token.len() >= 20 && !value::words(token) && !value::placeholder(token) && value::entropy(token) >= 3.0
     {
         // Discord's path begins with the number of the hook, which is no secret.
-        let start = if part(text, end, last).iter().all(|byte| byte.is_ascii_digit() || *byte == b'/') { last } else { end };
+        let start = if part(text, end, last).iter().all(|byte| byte.is_ascii_digit() || *byte == b'/') {
+            last
+        } else {
+            end
+        };
         scan.hit(rule, start, to, Confidence::High);
     }
 }
@@ -361,6 +365,15 @@ pub(crate) fn mailchimp(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize)
     let key = part(text, start, at);
     if Set::Hex.has_all(key) && begins(text, start) && value::entropy(key) >= 2.5 {
         scan.hit(rule, start, end + digits, Confidence::High);
+    }
+}
+
+/// Twilio: `SK` and 32 hexadecimal digits, the first of which is part of the keyword.
+pub(crate) fn twilio(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let to = scan.run(Set::Hex, end - 1);
+    let free = begins(scan.text, at) && ends(scan.text, to);
+    if free && to - end == 31 && value::entropy(part(scan.text, end, to)) >= 2.5 {
+        scan.hit(rule, at, to, Confidence::Medium);
     }
 }
 
