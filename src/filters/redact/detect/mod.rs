@@ -281,6 +281,9 @@ impl Detector {
         self.keywords(&mut scan);
         if let Some(name) = name.filter(|_| self.assigns) {
             assign::whole(&mut scan, name);
+            if name.to_ascii_lowercase().ends_with(b"cookie") {
+                web::cookies(&mut scan, 0);
+            }
         }
         if !self.digits.is_empty() {
             personal::digits(&mut scan, &self.digits);
