@@ -8,6 +8,24 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::collections::HashSet;
 
+/// Placeholders without a number of letters.
+const MADE: &[&str] = &[
+    "crc",
+    "u",
+    "name",
+    "basic",
+    "jwt",
+    "pem",
+    "pem-openssh",
+    "pem-escaped",
+    "pem-twice",
+    "pem-crlf",
+    "pem-numbered",
+    "pem-diff",
+    "pem-cut",
+    "pem-base64",
+];
+
 /// Makes up letters; the same seed gives the same ones.
 struct Maker(u64);
 
@@ -43,7 +61,9 @@ impl Maker {
         let mut rest = !sum;
         let mut tail = Vec::new();
         for _ in 0..6 {
-            tail.push(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[(rest % 62) as usize]);
+            tail.push(
+                b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"[(rest % 62) as usize],
+            );
             rest /= 62;
         }
         tail.reverse();
@@ -59,18 +79,26 @@ impl Maker {
         if whole {
             lines.push(edge("END"));
         }
-        let lines: Vec<String> = lines.iter().enumerate().map(|(n, line)| if n == 0 { line.clone() } else { before(n) + line }).collect();
+        let lines: Vec<String> = lines
+            .iter()
+            .enumerate()
+            .map(|(n, line)| if n == 0 { line.clone() } else { before(n) + line })
+            .collect();
         lines.join(between)
     }
 
     /// What a placeholder of an example stands for.
     fn make(&mut self, what: &str) -> String {
-        let (kind, count) = what.split_once(':').map_or((what, 0), |(kind, count)| (kind, count.parse().unwrap()));
+        let (kind, count) =
+            what.split_once(':').map_or((what, 0), |(kind, count)| (kind, count.parse().unwrap()));
         let none = |_: usize| String::new();
         match kind {
             "an" => self.alnum(count),
             "al" => self.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", count),
-            "w" => self.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", count - 2) + &self.alnum(2),
+            "w" => {
+                self.of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", count - 2)
+                    + &self.alnum(2)
+            }
             "lo" => self.of("abcdefghijklmnopqrstuvwxyz0123456789", count),
             "hx" => self.of("0123456789abcdef", count),
             "UPHEX" => self.of("0123456789ABCDEF", count),
@@ -79,10 +107,22 @@ impl Maker {
             "bech" => self.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", count),
             "d" | "n" => self.of("123456789", count),
             "b64" => self.base64(count),
-            "pw" => self.of("abcdefghijkmnpqrstuvwxyz", count - 6) + &self.of("23456789", 2) + "#" + &self.of("ABCDEFGHJK", 2) + &self.of("xyz", 1),
+            "pw" => {
+                self.of("abcdefghijkmnpqrstuvwxyz", count - 6)
+                    + &self.of("23456789", 2)
+                    + "#"
+                    + &self.of("ABCDEFGHJK", 2)
+                    + &self.of("xyz", 1)
+            }
             "crc" => self.summed(),
             "u" => [8, 4, 4, 4, 12].map(|n| self.of("0123456789abcdef", n)).join("-"),
-            "name" => self.of("bcdfgklmnprst", 1) + &self.of("aeiou", 1) + &self.of("bdfgklmnprst", 2) + &self.of("aeio", 1) + &self.of("lnrs", 1),
+            "name" => {
+                self.of("bcdfgklmnprst", 1)
+                    + &self.of("aeiou", 1)
+                    + &self.of("bdfgklmnprst", 2)
+                    + &self.of("aeio", 1)
+                    + &self.of("lnrs", 1)
+            }
             "words" => (0..count).map(|_| self.make("name")).collect::<Vec<_>>().join(" "),
             "basic" => {
                 let login = format!("svc:{}", self.alnum(18));
@@ -118,7 +158,10 @@ impl Maker {
             match c {
                 '«' | '»' => marks.push(text.len()),
                 '{' => match rest.split_once('}') {
-                    Some((what, tail)) if what.split(':').next().unwrap().chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !what.is_empty() && !what.contains(' ') => {
+                    Some((what, tail))
+                        if what.contains(':') && !what.contains(['\"', ' ', '\''])
+                            || MADE.contains(&what) =>
+                    {
                         text += &self.make(what);
                         rest = tail;
                     }
@@ -148,32 +191,37 @@ fn hits(detector: &mut Detector, text: &str) -> Vec<(usize, usize, &'static str)
 
 #[test]
 fn every_rule_hits_its_examples_and_only_them() {
+    const SEEDS: u64 = 40;
     let mut detector = all();
     let mut faults = Vec::new();
     for rule in table() {
-        for seed in 0..40 {
-            let mut maker = Maker(seed * 7919 + rule.id.len() as u64);
-            for template in rule.yes {
-                let (text, start, end) = maker.example(template);
+        for (template, wanted) in rule.yes.iter().map(|t| (t, true)).chain(rule.no.iter().map(|t| (t, false)))
+        {
+            let mut wrong = Vec::new();
+            for seed in 0..SEEDS {
+                let (text, start, end) = Maker(seed * 7919 + rule.id.len() as u64).example(template);
                 let found = hits(&mut detector, &text);
-                if !found.iter().any(|hit| hit.0 == start && hit.1 == end && hit.2 == rule.id) {
-                    faults.push(format!("{}: missed {template}: {text:?}: {found:?}", rule.id));
+                let hit = |hit: &(usize, usize, &str)| {
+                    hit.2 == rule.id && (!wanted || (hit.0 == start && hit.1 == end))
+                };
+                if found.iter().any(hit) != wanted {
+                    wrong.push(format!("{text:?}: {found:?}"));
                 }
-                assert!(detector.may_hit(text.as_bytes()), "{}: the prefilter misses {template}", rule.id);
+                let possible = detector.may_hit(text.as_bytes());
+                assert!(possible || found.is_empty(), "{}: the prefilter misses {template}", rule.id);
             }
-            for template in rule.no {
-                let (text, ..) = maker.example(template);
-                let found = hits(&mut detector, &text);
-                if found.iter().any(|hit| hit.2 == rule.id) {
-                    faults.push(format!("{}: wrongly hit {template}: {text:?}: {found:?}", rule.id));
-                }
+            // Made-up letters happen to be words or a placeholder: one of forty may.
+            if wrong.len() > 1 {
+                faults.push(format!(
+                    "{}: {template}: {} of {SEEDS} wrong: {}",
+                    rule.id,
+                    wrong.len(),
+                    wrong[0]
+                ));
             }
         }
     }
-    // Random letters happen to be words, or a placeholder, once in a while: once in a thousand is allowed.
-    let count = table().iter().map(|rule| rule.yes.len() + rule.no.len()).sum::<usize>() * 40;
-    faults.dedup_by_key(|fault| fault.split(": ").take(2).collect::<String>());
-    assert!(faults.len() * 1000 <= count, "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]

@@ -355,7 +355,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::token(
         "doppler",
         &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
-        &[Run(Word, 0, 40), Maybe("."), Run(Alnum, 0, 48)],
+        &[Run(Word, 0, 60), Maybe("."), Run(Alnum, 0, 60)],
     )
     .tested(Test::Mixed)
     .from("Doppler, token formats")
@@ -443,7 +443,7 @@ pub(super) const RULES: &[Rule] = &[
         .no(&["1//0{w:9}", "11//0{w:100}"]),
     Rule::token("okta", &["SSWS "], &[Text("00"), Run(Word, 40, 40)])
         .from("Okta, API tokens")
-        .yes(&["Authorization: SSWS 00{w:40}"])
+        .yes(&["Authorization: «SSWS 00{w:40}»"])
         .no(&["SSWS {w:9}"]),
     Rule::hand("azure-ad-secret", &["8Q~", "7Q~"], web::entra)
         .from("Microsoft, scanner of credentials: client secrets of Entra")
