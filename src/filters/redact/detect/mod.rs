@@ -1,11 +1,12 @@
 //! Finds secrets and personal data in a text.
 //!
-//! One pass of Aho-Corasick over the keywords of all rules ([`super::rules`]); at each keyword a matcher looks at
+//! One pass over the keywords of all rules ([`super::rules`]); at each keyword a matcher looks at
 //! the bytes around it. No matcher looks further than a bounded number of bytes, or it shares what it saw with
 //! the next one ([`scan::Scan`]), so that the time is linear in the bytes whatever they are.
 //!
 //! | file | what it knows |
 //! |---|---|
+//! | `keywords` | where the keywords stand |
 //! | `bytes` | sets of bytes, where a token may begin and end |
 //! | `value` | secrets from placeholders, look-ups, words and numbers |
 //! | `scan` | one text while it is looked at; tokens of parts |
@@ -19,6 +20,7 @@
 mod assign;
 pub(super) mod blocks;
 pub(super) mod bytes;
+mod keywords;
 pub(super) mod personal;
 pub(super) mod scan;
 pub(super) mod shell;
@@ -31,9 +33,9 @@ mod tests;
 
 use super::rules::{self, Rule, Shape};
 use crate::stream::{Error, Result};
-use aho_corasick::automaton::{Automaton as _, StateID};
-use aho_corasick::{Anchored, MatchKind, dfa};
+use keywords::Keywords;
 use scan::{Found, Scan};
+use std::ops::ControlFlow;
 
 /// How sure a rule is of a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,10 +181,9 @@ pub struct Detector {
     table: Vec<Rule>,
     active: Vec<bool>,
     ids: Vec<RuleId>,
-    keywords: dfa::DFA,
+    keywords: Keywords,
     /// What is done at each keyword, by its number.
     acts: Vec<Act>,
-    lengths: Vec<usize>,
     digits: Vec<(usize, Class)>,
     assigns: bool,
     user: user::Rules,
@@ -255,19 +256,14 @@ impl Detector {
                 acts.push(Act::Assign);
             }
         }
-        let lengths = patterns.iter().map(Vec::len).collect();
-        let keywords = dfa::Builder::new()
-            .match_kind(MatchKind::Standard)
-            .start_kind(aho_corasick::StartKind::Unanchored)
-            .build(&patterns)
-            .map_err(|error| Error::failed(format!("keywords of the rules: {error}")))?;
+        let keywords =
+            Keywords::new(patterns.into_iter().enumerate().map(|(number, pattern)| (pattern, number)));
         Ok(Detector {
             table,
             active,
             ids,
             keywords,
             acts,
-            lengths,
             digits,
             assigns,
             user,
@@ -285,6 +281,9 @@ impl Detector {
         self.keywords(&mut scan);
         if let Some(name) = name.filter(|_| self.assigns) {
             assign::whole(&mut scan, name);
+            if name.to_ascii_lowercase().ends_with(b"cookie") {
+                web::cookies(&mut scan, 0);
+            }
         }
         if !self.digits.is_empty() {
             personal::digits(&mut scan, &self.digits);
@@ -299,35 +298,20 @@ impl Detector {
     /// Runs the matcher of every keyword in a text.
     fn keywords(&self, scan: &mut Scan<'_>) {
         let text = scan.text;
-        let keywords = &self.keywords;
-        let Ok(mut state) = keywords.start_state(Anchored::No) else { return };
-        for (at, &byte) in text.iter().enumerate() {
-            state = keywords.next_state(Anchored::No, state, byte);
-            if keywords.is_special(state) && keywords.is_match(state) {
-                self.keyword(scan, state, at + 1);
+        let _ = self.keywords.each(text, |number, at, end| {
+            match self.acts.get(number) {
+                Some(Act::Assign) => assign::assigned(scan, at, end),
+                Some(&Act::Rule(rule)) if at >= scan.covered => {
+                    match self.table.get(rule).map(|rule| rule.shape) {
+                        Some(Shape::Parts(_)) => scan.parts(rule, at, end),
+                        Some(Shape::Hand(hand)) => hand(scan, rule, at, end),
+                        _ => {}
+                    }
+                }
+                _ => {}
             }
-        }
-    }
-
-    /// The keywords that end at an offset.
-    #[inline(never)]
-    fn keyword(&self, scan: &mut Scan<'_>, state: StateID, end: usize) {
-        for n in 0..self.keywords.match_len(state) {
-            let pattern = self.keywords.match_pattern(state, n).as_usize();
-            let (Some(act), Some(length)) = (self.acts.get(pattern), self.lengths.get(pattern)) else {
-                continue;
-            };
-            let at = end - length;
-            match *act {
-                Act::Assign => assign::assigned(scan, at, end),
-                Act::Rule(rule) if at >= scan.covered => match self.table.get(rule).map(|rule| rule.shape) {
-                    Some(Shape::Parts(_)) => scan.parts(rule, at, end),
-                    Some(Shape::Hand(hand)) => hand(scan, rule, at, end),
-                    _ => {}
-                },
-                Act::Rule(_) => {}
-            }
-        }
+            ControlFlow::Continue(())
+        });
     }
 
     /// Hands on what was found: overlapping hits become one, named by the rule that comes first in the table.
@@ -366,24 +350,16 @@ impl Detector {
         if !self.digits.is_empty() || self.user.always() {
             return true;
         }
-        let keywords = &self.keywords;
-        let Ok(mut state) = keywords.start_state(Anchored::No) else { return true };
-        for (at, &byte) in bytes.iter().enumerate() {
-            state = keywords.next_state(Anchored::No, state, byte);
-            if keywords.is_special(state) && keywords.is_match(state) && self.counts(state, bytes, at + 1) {
-                return true;
-            }
-        }
-        self.user.may_hit(bytes)
-    }
-
-    /// Whether one of the keywords that end at an offset is more than the end of a name without a value.
-    fn counts(&self, state: StateID, bytes: &[u8], end: usize) -> bool {
-        (0..self.keywords.match_len(state)).any(|n| {
-            let pattern = self.keywords.match_pattern(state, n).as_usize();
-            let next = bytes::byte(bytes, end);
-            !matches!(self.acts.get(pattern), Some(Act::Assign)) || assign::may_follow(next)
-        })
+        // Most names stand in sentences and code without a value; the other keywords count wherever they stand.
+        let counts = |number: usize, end: usize| match self.acts.get(number) {
+            Some(Act::Assign) => assign::may_follow(bytes::byte(bytes, end)),
+            _ => true,
+        };
+        let hit = self.keywords.each(bytes, |number, _, end| match counts(number, end) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        hit.is_break() || self.user.may_hit(bytes)
     }
 }
 

@@ -159,7 +159,11 @@ impl<'t> Scan<'t> {
             return;
         }
         if let Some(confidence) = tested(test, confidence, part(self.text, end, to)) {
-            self.hit(rule, at, to, confidence);
+            // A shape that others have, too, may be named better by a keyword inside.
+            match confidence {
+                Confidence::High => self.hit(rule, at, to, confidence),
+                _ => _ = self.loose(rule, at, to, confidence),
+            }
         }
     }
 }

@@ -254,11 +254,7 @@ fn word(token: &[u8]) -> bool {
         run += usize::from(!digit);
         if !digit {
             letters += 1;
-            humps += usize::from(
-                last == 0
-                    || last.is_ascii_digit()
-                    || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()),
-            );
+            humps += usize::from(letters == 1 || (byte.is_ascii_uppercase() && last.is_ascii_lowercase()));
             lower += usize::from(byte.is_ascii_lowercase());
             upper += usize::from(byte.is_ascii_uppercase());
             english +=

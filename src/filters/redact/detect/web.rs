@@ -76,7 +76,7 @@ pub(crate) fn basic(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
 }
 
 /// `Cookie:` and `Set-Cookie:`: the values of names that say session or token.
-pub(crate) fn cookie(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
+pub(crate) fn cookie(scan: &mut Scan<'_>, _rule: usize, _at: usize, end: usize) {
     let text = scan.text;
     let mut at = end;
     // `"Cookie": "…"`, with any number of backslashes.
@@ -91,11 +91,11 @@ pub(crate) fn cookie(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     while at < end + 40 && matches!(byte(text, at), b'\\' | b'"' | b'\'' | b' ') {
         at += 1;
     }
-    cookies(scan, rule, at);
+    cookies(scan, at);
 }
 
 /// The pairs of a cookie that begins at an offset: a browser sends at most 4 KiB of them.
-pub(super) fn cookies(scan: &mut Scan<'_>, rule: usize, from: usize) {
+pub(super) fn cookies(scan: &mut Scan<'_>, from: usize) {
     let text = scan.text;
     let mut at = from;
     while at < from + (4 << 10) {
@@ -125,7 +125,6 @@ pub(super) fn cookies(scan: &mut Scan<'_>, rule: usize, from: usize) {
         {
             scan.named("cookie-session", start, to, Confidence::Medium);
         }
-        let _ = rule;
         if byte(text, to) != b';' {
             return;
         }
@@ -365,6 +364,15 @@ pub(crate) fn mailchimp(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize)
     let key = part(text, start, at);
     if Set::Hex.has_all(key) && begins(text, start) && value::entropy(key) >= 2.5 {
         scan.hit(rule, start, end + digits, Confidence::High);
+    }
+}
+
+/// Twilio: `SK` and 32 hexadecimal digits, the first of which is part of the keyword.
+pub(crate) fn twilio(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let to = scan.run(Set::Hex, end - 1);
+    let free = begins(scan.text, at) && ends(scan.text, to);
+    if free && to - end == 31 && value::entropy(part(scan.text, end, to)) >= 2.5 {
+        scan.hit(rule, at, to, Confidence::Medium);
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
         .no(&["-----BEGIN CERTIFICATE-----\n{b64:64}\n{b64:64}\n-----END CERTIFICATE-----", "-----BEGIN PRIVATE KEY----- and so on, and then -----END PRIVATE KEY-----"]),
     Rule::hand("pem-in-base64", &["LS0tLS1CRUdJTi"], blocks::pem_in_base64)
         .from("RFC 7468 in RFC 4648, as environment variables and Kubernetes hold keys")
-        .yes(&["TLS={pem-base64}"])
+        .yes(&["TLS=«{pem-base64}»"])
         .no(&["LS0tLS1CRUdJTi{b64:40}"]),
     Rule::hand("putty-key", &["PuTTY-User-Key-File-", "---- BEGIN SSH2 ENCRYPTED"], blocks::putty)
         .from("PuTTY, PPK file format; RFC 4716")

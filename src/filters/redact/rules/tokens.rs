@@ -235,11 +235,18 @@ pub(super) const RULES: &[Rule] = &[
     .from("Braintree, access tokens")
     .yes(&["access_token$production${lo:16}${hx:32}"])
     .no(&["access_token$production${lo:5}"]),
-    Rule::token("twilio-key", &["SK"], &[Run(Hex, 32, 32)])
-        .sure(Confidence::Medium)
-        .from("Twilio, API keys: SK and 32 hexadecimal digits")
-        .yes(&["SK{hx:32}"])
-        .no(&["TASK{hx:32}", "SK{hx:31}"]),
+    Rule::hand(
+        "twilio-key",
+        &[
+            "SK0", "SK1", "SK2", "SK3", "SK4", "SK5", "SK6", "SK7", "SK8", "SK9", "SKa", "SKb", "SKc", "SKd",
+            "SKe", "SKf",
+        ],
+        web::twilio,
+    )
+    .sure(Confidence::Medium)
+    .from("Twilio, API keys: SK and 32 hexadecimal digits")
+    .yes(&["SK{hx:32}"])
+    .no(&["TASK{hx:32}", "SK{hx:31}"]),
     Rule::token("sendgrid", &["SG."], &[Run(Word, 20, 24), Text("."), Run(Word, 39, 50)])
         .from("SendGrid, API keys")
         .yes(&["SG.{w:22}.{w:43}"])
@@ -348,7 +355,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::token(
         "doppler",
         &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
-        &[Run(Word, 0, 40), Maybe("."), Run(Alnum, 0, 48)],
+        &[Run(Word, 0, 60), Maybe("."), Run(Alnum, 0, 60)],
     )
     .tested(Test::Mixed)
     .from("Doppler, token formats")
@@ -436,7 +443,7 @@ pub(super) const RULES: &[Rule] = &[
         .no(&["1//0{w:9}", "11//0{w:100}"]),
     Rule::token("okta", &["SSWS "], &[Text("00"), Run(Word, 40, 40)])
         .from("Okta, API tokens")
-        .yes(&["Authorization: SSWS 00{w:40}"])
+        .yes(&["Authorization: «SSWS 00{w:40}»"])
         .no(&["SSWS {w:9}"]),
     Rule::hand("azure-ad-secret", &["8Q~", "7Q~"], web::entra)
         .from("Microsoft, scanner of credentials: client secrets of Entra")
