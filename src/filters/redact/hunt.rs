@@ -9,6 +9,7 @@ use super::text::{Places, decode};
 use super::walk::{Part, Spot, Walk};
 use crate::stream::json::Value;
 use memchr::memmem::Finder;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Strings shorter than this hold nothing worth a look.
@@ -197,6 +198,9 @@ impl Hunt {
     fn text(&mut self, name: Option<&[u8]>, text: &[u8], raw: &[u8], escaped: bool, marked: bool) {
         self.pieces.clear();
         self.hits.clear();
+        // the words of a placeholder must not tell anything of what stands beside it
+        let masked = if marked { masked(text) } else { text.into() };
+        let text = masked.as_ref();
         self.detector.find(name, text, &mut self.hits);
         self.broken_lines(name, text);
         let mut hits = std::mem::take(&mut self.hits);
@@ -386,6 +390,17 @@ fn spare(found: Vec<Piece>, raw: &[u8]) -> Vec<Piece> {
     }
     pieces.extend(marks.map(met));
     pieces
+}
+
+/// The text with stars in the place of its placeholders.
+fn masked(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut masked = Cow::Borrowed(text);
+    for (at, placeholder) in book::all(text) {
+        if let Some(part) = masked.to_mut().get_mut(at..at + placeholder.len) {
+            part.fill(b'*');
+        }
+    }
+    masked
 }
 
 /// Where a part of the line begins in it.

@@ -273,6 +273,17 @@ fn look_alikes_are_told_apart() {
 }
 
 #[test]
+fn the_name_of_a_placeholder_tells_nothing_of_its_neighbours() {
+    let sum = "f432053f9b04cd2780d1e60cee0601e6f04a2d59ea5b8a48de8729330943fe7a";
+    let lines = [
+        user(&format!("got: <REDACTED:twilio-key:5.2>w==\n\nchecksum = \"{sum}\"\n")),
+        user(&format!("got: <REDACTED:generic-password:4> {sum}")),
+    ];
+    let done = run_with(&lines, b"", |s| s.detector = Detector::new(&Choice::default()).unwrap());
+    assert_eq!(done.out, lines);
+}
+
+#[test]
 fn with_a_salt_streams_agree() {
     let (a, b) = (token(7), token(8));
     let one = run_with(&[user(&a), user(&b)], b"", |s| s.salted = true);
