@@ -332,6 +332,10 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
     let Some(tail) = suffix(text, end) else { return };
     let Some((from, between)) = separator(text, at, tail) else { return };
     let start = name_start(text, at);
+    // The rule of a placeholder of ours is no name.
+    if text.get(..start).is_some_and(|head| head.ends_with(b"<REDACTED:")) {
+        return;
+    }
     // `monkey`, `donkey`: the keyword is no word of its own.
     if joined(text, start, at, end) {
         return;
@@ -622,11 +626,9 @@ fn value_at(
         // A type: `token: &str = "…"`.
         _ if between == Between::Colon => {
             let rest = part(text, at, (at + 64).min(text.len()));
-            let line = rest
-                .iter()
-                .position(|&byte| matches!(byte, b'\n' | b';' | b',' | b'"'))
-                .unwrap_or(rest.len());
-            let line = rest.get(..line.saturating_add(1)).unwrap_or(rest);
+            let of_type = |byte: &u8| byte.is_ascii_alphanumeric() || b"_&'<>[] .|:?*=".contains(byte);
+            let line = rest.iter().position(|byte| !of_type(byte)).unwrap_or(rest.len());
+            let line = rest.get(..line).unwrap_or(rest);
             if let Some(sign) = memchr::memmem::find(line, b" = ") {
                 let (backslashes, mark) = quote(text, at + sign + 3)?;
                 let start = at + sign + 4 + backslashes;
@@ -634,9 +636,6 @@ fn value_at(
             }
         }
         _ => {}
-    }
-    if query && byte(text, end) == b'\'' {
-        // A URL in quotes of a command.
     }
     // `X=1&&next`, and the `&` of a query whose first names were cut off.
     if !query && let Some(sign) = memchr::memmem::find(part(text, at, end), b"&&") {
@@ -738,7 +737,9 @@ fn judge(
         scan.loose(place, from, to, rule.confidence);
         return;
     }
-    if !fits(says, between, value, quoted) {
+    // A field of a connection string or the argument of a flag is a value, no code.
+    let field = byte(text, to) == b';' && before(text, from.saturating_sub(name.length + 1)) == b';';
+    if !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
         return;
     }
     let id = if between == Between::Blank
@@ -767,7 +768,7 @@ fn judge(
 }
 
 /// Whether a value may be the secret of a name that says so.
-fn fits(says: Says, between: Between, value: &[u8], quoted: bool) -> bool {
+fn fits(says: Says, between: Between, value: &[u8], quoted: bool, closed: bool) -> bool {
     let mix = Mix::of(value);
     let bits = value::entropy(value);
     let words = value::words(value);
@@ -783,7 +784,8 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool) -> bool {
             // Code without quotes has signs, too: `user.password!=null`.
             let code =
                 !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
-            !code && (strong || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
+            let stated = closed && !quoted && value.len() >= 12 && mix.kinds() >= 2;
+            !code && (strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
         }
         Says::Secret | Says::Header => {
             let least = if loose { 10 } else { 16 };

@@ -182,7 +182,7 @@ pub(super) fn tested(test: Test, confidence: Confidence, body: &[u8]) -> Option<
                 && mix.lower > 0
                 && value::entropy(body) >= 3.0
                 && !value::placeholder(body)
-                && !value::words(body);
+                && !value::surely_words(body);
             good.then_some(confidence)
         }
         Test::Checksum => {

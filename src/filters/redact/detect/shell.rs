@@ -29,7 +29,7 @@ fn password(word: &[u8]) -> bool {
         && !value::lookup(word)
         && !value::placeholder(word)
         && !value::path(word)
-        && (!value::words(word) || mix.sign > 0)
+        && (!value::surely_words(word) || mix.sign > 0)
         && word.iter().all(|byte| (33..127).contains(byte))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn pgpass(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     if (4..=256).contains(&value.len())
         && !value::lookup(value)
         && !value::placeholder(value)
-        && !value::words(value)
+        && !value::plain(value)
     {
         scan.hit(rule, from, to, Confidence::High);
     }

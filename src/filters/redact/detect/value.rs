@@ -221,7 +221,12 @@ pub(super) fn lookup(value: &[u8]) -> bool {
 
 /// Whether a value is words, joined or not: `cache-key-name`, `getUserToken`, `v1.2.3`, `2024-01-31`.
 pub(super) fn words(value: &[u8]) -> bool {
-    value.split(|byte| !byte.is_ascii_alphanumeric()).all(word)
+    value.split(|byte| !byte.is_ascii_alphanumeric()).all(|token| word(token, 0))
+}
+
+/// The same, in doubt no words: for tokens whose prefix and length say the rest.
+pub(super) fn surely_words(value: &[u8]) -> bool {
+    value.split(|byte| !byte.is_ascii_alphanumeric()).all(|token| word(token, 2))
 }
 
 /// How much more often a letter stands in English than among random ones: eighths of bits, softened for the
@@ -229,8 +234,9 @@ pub(super) fn words(value: &[u8]) -> bool {
 const ENGLISH: [i32; 26] =
     [8, -9, -3, 1, 13, -5, -6, 5, 6, -22, -14, 0, -5, 6, 7, -7, -23, 5, 5, 9, -3, -12, -5, -22, -6, -23];
 
-/// Whether letters and digits are one word, or a few in camel case, or a number.
-fn word(token: &[u8]) -> bool {
+/// Whether letters and digits are one word, or a few in camel case, or a number. A letter of mixed ones has
+/// to have this many eighths of bits of English.
+fn word(token: &[u8], least: i32) -> bool {
     let (mut letters, mut humps, mut swaps, mut english) = (0usize, 0usize, 0usize, 0i32);
     let (mut lower, mut upper, mut run) = (0usize, 0usize, 0usize);
     let mut last = 0u8;
@@ -271,7 +277,7 @@ fn word(token: &[u8]) -> bool {
     }
     let mixed = lower > 0 && upper > 0 && !(upper == 1 && humps == 1);
     // One case says nothing: its runs are all of the token.
-    let natural = if mixed { english >= 0 } else { english >= 0 || letters < 16 };
+    let natural = if mixed { english >= least * letters as i32 } else { english >= 0 || letters < 16 };
     swaps <= 2 && letters >= humps * 2 && natural && (mixed || token.len() <= 30)
 }
 
