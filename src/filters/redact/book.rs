@@ -441,7 +441,8 @@ mod tests {
 
     #[test]
     fn entries_come_back_as_they_were() {
-        let all: [(&str, Option<&[u8]>, &[u8], bool); 5] = [
+        type Line = (&'static str, Option<&'static [u8]>, &'static [u8], bool);
+        let all: [Line; 5] = [
             ("<REDACTED:a:1>", Some(b"a\\n\\u0041\\/"), b"a\nA/", true),
             ("<REDACTED:a:1.2>", Some(b"eA=="), b"x", false),
             ("<REDACTED:a:2>", Some(b"\xff\xfe"), b"\xff\xfe", false),

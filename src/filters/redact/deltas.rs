@@ -107,7 +107,7 @@ impl Deltas {
             }
         }
         let mut kept = self.held.split_off(go);
-        let mut gone = std::mem::replace(&mut self.held, Vec::new());
+        let mut gone = std::mem::take(&mut self.held);
         for held in &mut gone {
             let raw = held.line.get(held.raw.clone()).unwrap_or_default();
             let escaped = raw.contains(&b'\\');

@@ -2,7 +2,7 @@
 
 use super::allow::Allow;
 use super::book;
-use super::detect::{Detector, Hit, RuleId};
+use super::detect::{Confidence, Detector, Hit, RuleId};
 use super::key::Key;
 use super::known::{Known, Match};
 use super::text::{Places, decode};
@@ -210,7 +210,7 @@ impl Hunt {
         });
         for hit in hits.iter().filter(|hit| hit.propagate) {
             let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name());
+            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
         }
         self.matches.clear();
         self.known.search(text, &mut self.matches);
@@ -221,18 +221,18 @@ impl Hunt {
     }
 
     /// Takes a secret into the known values, also what it is made of.
-    pub(super) fn learn(&mut self, value: &[u8], rule: &str) {
+    pub(super) fn learn(&mut self, value: &[u8], rule: &str, sure: bool) {
         use base64::Engine as _;
         if self.known.is_old(value) {
             return;
         }
-        self.known.add(value, rule);
+        self.known.add(value, rule, sure);
         if value.len() > 512 {
             return;
         }
         let mut add = |part: &[u8]| {
             if !self.known.is_old(part) {
-                self.known.add(part, rule);
+                self.known.add(part, rule, false);
             }
         };
         // user:password in base64, as the Basic scheme (RFC 7617) and Docker's configuration have it
@@ -287,7 +287,7 @@ impl Hunt {
                     continue;
                 }
                 if hit.propagate {
-                    self.learn(value, hit.rule.name());
+                    self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
                 }
                 let hit = Hit { start: hit.start + 2 * before, end: hit.end + 2 * inside, ..hit };
                 self.hits.push(hit);
@@ -308,7 +308,8 @@ impl Hunt {
             wanted(hit) && !self.allow.holds(value, &self.key)
         });
         for hit in hits.iter().filter(|hit| hit.propagate) {
-            self.learn(text.get(hit.start..hit.end).unwrap_or_default(), hit.rule.name());
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
         }
         hits.iter().map(|hit| (hit.start..hit.end, hit.rule)).collect()
     }

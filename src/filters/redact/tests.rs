@@ -326,7 +326,7 @@ fn pieces() -> impl Strategy<Value = Vec<String>> {
 fn odd(text: &str, how: u8) -> String {
     let mut out = String::new();
     for (n, unit) in text.encode_utf16().enumerate() {
-        if how == 1 || n % 5 == usize::from(how) || unit < 0x20 || unit > 0x7e || unit == 0x22 || unit == 0x5c
+        if how == 1 || n % 5 == usize::from(how) || !(0x20..=0x7e).contains(&unit) || unit == 0x22 || unit == 0x5c
         {
             out += &format!("\\u{unit:04x}");
         } else if unit == 0x2f {
