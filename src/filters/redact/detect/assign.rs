@@ -615,6 +615,10 @@ fn value_at(
     }
     let set = if query { Set::Parameter } else { Set::Value };
     let mut end = scan.run(set, at);
+    // Hostile texts put a name before every byte of one value: it is judged a few times, not more.
+    if end - at > LONGEST || !scan.may_judge(end) {
+        return None;
+    }
     match byte(text, end) {
         // A call around a text: Some("…"), SecretStr('…').
         b'(' if end > at && end - at < 48 => {
@@ -702,7 +706,7 @@ fn judge(
 ) {
     let text = scan.text;
     let value = part(text, from, to);
-    if value.len() < 4 || value.len() > LONGEST || !scan.may_judge(to) {
+    if value.len() < 4 || value.len() > LONGEST {
         return;
     }
     if value.iter().any(|byte| !(33..127).contains(byte))

@@ -213,7 +213,7 @@ pub(super) fn lookup(value: &[u8]) -> bool {
             // Padding of base64 is no comparison, and signs of a format begin one.
             .is_some_and(|at| match *inside {
                 "==" => at < trailing,
-                "%s" | "%d" => at == 0,
+                "%s" | "%d" => at == 0 && value.len() <= 6,
                 _ => true,
             })
     }) || (value.first() == Some(&b'%') && value.last() == Some(&b'%') && value.len() > 2)
