@@ -148,6 +148,11 @@ pub(super) fn starts(text: &[u8], at: usize, with: &[u8]) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(with))
 }
 
+/// Whether something stands in a few bytes: for names and heads, on which a prepared search costs more.
+pub(super) fn holds(text: &[u8], what: &str) -> bool {
+    text.windows(what.len().max(1)).any(|window| window == what.as_bytes())
+}
+
 /// Behind the spaces and tabs at an offset, at most `most` of them.
 pub(super) fn blanks(text: &[u8], at: usize, most: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
