@@ -108,6 +108,19 @@ fn hash(parts: &[&[u8]]) -> u128 {
     u128::from(half(1)) << 64 | u128::from(half(2))
 }
 
+/// A value and its hash, which is made once for a value that is met often.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Value<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) key: u128,
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Value<'a> {
+        Value { bytes, key: hash(&[bytes]) }
+    }
+}
+
 /// A placeholder that was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
@@ -155,7 +168,7 @@ impl<'a> Book<'a> {
             }
             Some(part) => {
                 let part: u16 = part.parse().map_err(|_| Error::shape("a placeholder without part"))?;
-                self.spellings.insert(hash(&[entry.of, spelling]), part);
+                self.spellings.insert(hash(&[&hash(&[entry.of]).to_le_bytes(), spelling]), part);
                 if let Some(given) = self.values.get_mut(&hash(&[entry.of])) {
                     given.spellings = given.spellings.max(part);
                 }
@@ -180,11 +193,11 @@ impl<'a> Book<'a> {
     pub(super) fn name(
         &mut self,
         rule: &str,
-        value: &[u8],
+        value: Value<'_>,
         spelling: &[u8],
         follow: impl FnOnce() -> bool,
     ) -> Result<Name> {
-        let key = hash(&[value]);
+        let Value { bytes: value, key } = value;
         let first = if spelling == value { key } else { hash(&[spelling]) } as u64;
         let known = self.values.get(&key).copied();
         let given = match known {
@@ -218,7 +231,7 @@ impl<'a> Book<'a> {
             }
             return Ok(Name { text: whole, rule, new });
         }
-        let spelled = hash(&[value, spelling]);
+        let spelled = hash(&[&key.to_le_bytes(), spelling]);
         if let Some(part) = self.spellings.get(&spelled) {
             return Ok(Name { text: format!("<REDACTED:{rule}:{}.{part}>", given.number), rule, new });
         }
@@ -265,7 +278,7 @@ impl<'a> Book<'a> {
             }
             return Ok(None);
         }
-        self.name(LITERAL, whole, whole, || false).map(Some)
+        self.name(LITERAL, Value::new(whole), whole, || false).map(Some)
     }
 }
 
@@ -397,7 +410,7 @@ mod tests {
     use super::*;
 
     fn name(book: &mut Book<'_>, rule: &str, value: &str) -> String {
-        book.name(rule, value.as_bytes(), value.as_bytes(), || true).unwrap().text
+        book.name(rule, Value::new(value.as_bytes()), value.as_bytes(), || true).unwrap().text
     }
 
     #[test]
@@ -407,8 +420,9 @@ mod tests {
         assert_eq!(name(&mut book, "b", "y"), "<REDACTED:b:1>");
         assert_eq!(name(&mut book, "b", "x"), "<REDACTED:a:1>");
         assert_eq!(name(&mut book, "a", "z"), "<REDACTED:a:2>");
-        let other =
-            |book: &mut Book<'_>, spelling: &[u8]| book.name("a", b"x", spelling, || true).unwrap().text;
+        let other = |book: &mut Book<'_>, spelling: &[u8]| {
+            book.name("a", Value::new(b"x"), spelling, || true).unwrap().text
+        };
         assert_eq!(other(&mut book, b"\\u0078"), "<REDACTED:a:1.2>");
         assert_eq!(other(&mut book, b"eA=="), "<REDACTED:a:1.3>");
         assert_eq!(other(&mut book, b"\\u0078"), "<REDACTED:a:1.2>");

@@ -7,6 +7,7 @@
 //! in a table, so one of them stands at a place that is looked at. A bit field in front of the table keeps a text
 //! without secrets at well over a gigabyte a second.
 
+use super::book;
 use base64::Engine as _;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -50,6 +51,8 @@ struct Value {
     start: u32,
     len: u32,
     rule: u16,
+    /// Its hash in the book.
+    key: u128,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -110,9 +113,10 @@ impl Known {
     }
 
     /// A value by its number.
-    pub(super) fn value(&self, number: u32) -> &[u8] {
+    pub(super) fn value(&self, number: u32) -> book::Value<'_> {
         let value = self.values.get(number as usize);
-        value.and_then(|v| self.bytes.get(v.start as usize..(v.start + v.len) as usize)).unwrap_or_default()
+        let bytes = value.and_then(|v| self.bytes.get(v.start as usize..(v.start + v.len) as usize));
+        book::Value { bytes: bytes.unwrap_or_default(), key: value.map_or(0, |v| v.key) }
     }
 
     /// The rule that found a value.
@@ -154,7 +158,13 @@ impl Known {
         if usize::from(rule_at) == self.rules.len() {
             self.rules.push(rule.to_owned());
         }
-        self.values.push(Value { start: self.bytes.len() as u32, len: value.len() as u32, rule: rule_at });
+        let key = book::Value::new(value).key;
+        self.values.push(Value {
+            start: self.bytes.len() as u32,
+            len: value.len() as u32,
+            rule: rule_at,
+            key,
+        });
         self.bytes.extend_from_slice(value);
         let mut taken = false;
         if value.len() <= LONGEST {
@@ -165,7 +175,7 @@ impl Known {
         // of a key of many lines each line by itself: other programs print it with other things around
         if value.contains(&b'\n') || memchr::memmem::find(value, b"\\n").is_some() {
             let lines = value.split(|b| matches!(b, b'\n' | b'\\')).map(core_of_line);
-            for line in lines.filter(|l| l.len() >= 40).take(128) {
+            for line in lines.filter(|l| l.len() >= 40 && is_random(l, true)).take(128) {
                 taken |= self.add_form(line, number);
             }
         }
@@ -454,7 +464,7 @@ mod tests {
             known.add(format!("a{n:07}Zq9-Kx{}", n.wrapping_mul(2_654_435_761)).as_bytes(), "r", false);
         }
         assert!(known.bytes.len() <= 10_000 && known.refused > 0 && known.len() > 10);
-        assert_eq!(known.value(3), b"a0000003Zq9-Kx3668339987");
+        assert_eq!(known.value(3).bytes, b"a0000003Zq9-Kx3668339987");
         assert_eq!(known.rule(3), "r");
     }
 

@@ -345,11 +345,13 @@ impl Writer<'_> {
         };
         let name = match piece.why {
             Why::Known(n) => self.book.name(hunt.known.rule(n), hunt.known.value(n), spelling, || true)?,
-            Why::Around(n) => self.book.name(hunt.known.rule(n), &value, spelling, || false)?,
+            Why::Around(n) => {
+                self.book.name(hunt.known.rule(n), book::Value::new(&value), spelling, || false)?
+            }
             Why::Found(rule) => {
                 // as the known values themselves decide, for the runs that go on with the map
                 let follow = || piece.follow && known::is_random(&value, piece.sure);
-                self.book.name(rule.name(), &value, spelling, follow)?
+                self.book.name(rule.name(), book::Value::new(&value), spelling, follow)?
             }
             Why::Met => return Ok(None),
         };

@@ -206,9 +206,18 @@ impl<'a> Walk<'a> {
 
 /// Whether a key may hold more than a name: a path, an address, a token. Claude Code keys its file snapshots by path.
 fn is_telling(key: &[u8]) -> bool {
-    let digits = key.iter().filter(|b| b.is_ascii_digit()).count();
-    let plain = key.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    key.len() >= 6 && (!plain || key.len() > 32 || (digits > 2 && key.len() >= 12))
+    if key.len() < 6 || key.len() > 32 {
+        return key.len() > 32;
+    }
+    let mut digits = 0;
+    for b in key {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-' => {}
+            b'0'..=b'9' => digits += 1,
+            _ => return true,
+        }
+    }
+    digits > 2 && key.len() >= 12
 }
 
 /// Whether a string is a picture, a sound or a document. They stand as
