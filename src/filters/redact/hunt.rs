@@ -233,7 +233,7 @@ impl Hunt {
             return;
         }
         let mut add = |part: &[u8]| {
-            if !self.known.is_old(part) {
+            if !self.allow.holds(part, &self.key) && !self.known.is_old(part) {
                 self.known.add(part, rule, false);
             }
         };

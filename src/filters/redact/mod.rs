@@ -150,7 +150,8 @@ impl<'a> Redact<'a> {
         let mut book = Book::new(salted.then(|| key.clone()), journal);
         book::entries(map, |entry| {
             book.load(entry)?;
-            if let (true, Some(placeholder)) = (entry.follow, book::read(entry.placeholder.as_bytes())) {
+            let follow = entry.follow && !hunt.allow.holds(entry.of, &hunt.key);
+            if let (true, Some(placeholder)) = (follow, book::read(entry.placeholder.as_bytes())) {
                 hunt.learn(entry.of, placeholder.rule, true);
             }
             Ok(())
