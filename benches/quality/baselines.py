@@ -3,6 +3,7 @@
 
     baselines.py NAME TOKENS < STREAM > STREAM      as a filter"""
 import collections
+import functools
 import math
 import re
 import sys
@@ -44,27 +45,10 @@ def first_100(records, budget):
 
 
 def textrank(records, budget):
-    """The sentences in the middle of everything: TextRank with the cosine of shared words. Similarity is a product of
-    two sparse tables, so a step of the iteration goes over the words once instead of over all pairs of sentences."""
+    """The sentences in the middle of everything."""
     said = [s.strip() for r in records if spoken(r) for s in SENTENCE.split(content(r))]
     said = [s for s in dict.fromkeys(said) if 20 <= len(s) <= 600][-MOST_SENTENCES:]
-    words = [set(WORD.findall(s.lower())) for s in said]
-    spread = collections.Counter(word for own in words for word in own)
-    weight = {word: math.log(1 + len(said) / count) for word, count in spread.items()}
-    norm = [math.sqrt(sum(weight[w] ** 2 for w in own)) or 1.0 for own in words]
-
-    def similar(score):
-        by_word = collections.defaultdict(float)
-        for own, value, size in zip(words, score, norm):
-            for word in sorted(own):
-                by_word[word] += value * weight[word] / size
-        return [sum(by_word[w] * weight[w] for w in sorted(own)) / size for own, size in zip(words, norm)]
-
-    degree = [value or 1.0 for value in similar([1.0] * len(said))]
-    rank = [1.0] * len(said)
-    for _ in range(20):
-        moved = similar([value / out for value, out in zip(rank, degree)])
-        rank = [0.15 + 0.85 * value for value in moved]
+    rank = ranked(tuple(said))
     chosen, left = [], budget
     for at in sorted(range(len(said)), key=lambda at: (-rank[at], at)):
         size = tokens(said[at]) + 1
@@ -74,6 +58,34 @@ def textrank(records, budget):
         if left < 10:
             break
     return Output(told="\n".join(said[at] for at in sorted(chosen)))
+
+
+@functools.lru_cache(maxsize=1)
+def ranked(said):
+    """TextRank of sentences by the cosine of their words. Similarity is a product of two sparse tables, so a step of the
+    iteration goes over the words once instead of over all pairs of sentences."""
+    words = [sorted(set(WORD.findall(s.lower()))) for s in said]
+    spread = collections.Counter(word for own in words for word in own)
+    number = {word: n for n, word in enumerate(spread)}
+    worth = [math.log(1 + len(said) / count) for count in spread.values()]
+    table = []
+    for own in words:
+        cells = [(number[word], worth[number[word]]) for word in own]
+        length = math.sqrt(sum(value * value for _, value in cells)) or 1.0
+        table.append([(word, value / length) for word, value in cells])
+
+    def similar(score):
+        by_word = [0.0] * len(worth)
+        for cells, value in zip(table, score):
+            for word, weight in cells:
+                by_word[word] += value * weight
+        return [sum([by_word[word] * weight for word, weight in cells]) for cells in table]
+
+    degree = [value or 1.0 for value in similar([1.0] * len(said))]
+    rank = [1.0] * len(said)
+    for _ in range(12):
+        rank = [0.15 + 0.85 * value for value in similar([value / out for value, out in zip(rank, degree)])]
+    return rank
 
 
 def spoken(record):

@@ -5,8 +5,10 @@ Counted per fact:
 - *found*: its name stands in what is left of the session.
 - *state*: the ledger's entry with the name tells the true state and no other one of that kind of fact. An entry that
   tells none takes that of the heading above it. Only ledgers are asked: raw records tell no state by themselves.
-- *stale*: something that is over is shown as current: the old value of a correction without the new one, or, in a
-  ledger, in an entry that neither has the new one nor says that it is over; or a state that a fact had before.
+- *stale*: the successor is misled: the old value of a correction is there and the new one is not, or the ledger gives
+  a state that the fact had before.
+- *unmarked*: an entry of the ledger shows the old value of a correction, and neither has the new one nor says that it
+  is over, wherever else the new one may stand.
 - *promoted*: a look-alike stands in the ledger."""
 import re
 from dataclasses import dataclass
@@ -49,17 +51,18 @@ class Score:
     kinds: dict
     states: list
     stale: list
+    unmarked: list
     promoted: list
 
     @classmethod
     def zero(cls):
-        return cls({kind: [0, 0] for kind in KINDS}, [0, 0], [0, 0], [0, 0])
+        return cls({kind: [0, 0] for kind in KINDS}, [0, 0], [0, 0], [0, 0], [0, 0])
 
     def add(self, other):
         for kind, (found, of) in other.kinds.items():
             self.kinds[kind][0] += found
             self.kinds[kind][1] += of
-        for mine, more in ((self.states, other.states), (self.stale, other.stale), (self.promoted, other.promoted)):
+        for mine, more in ((self.states, other.states), (self.stale, other.stale), (self.unmarked, other.unmarked), (self.promoted, other.promoted)):
             mine[0] += more[0]
             mine[1] += more[1]
 
@@ -125,7 +128,10 @@ def score(planted, out):
         count[0] += found
         if fact.old:
             made.stale[1] += 1
-            made.stale[0] += shows_old(fact, found, text, ledger)
+            made.stale[0] += has(text, fact.old) and not found
+            if out.told:
+                made.unmarked[1] += 1
+                made.unmarked[0] += any(unmarked(fact, entry) for _, entry in ledger)
         if fact.kind in STATES and any(has(entry, fact.text) for _, entry in ledger):
             state = told_state(fact, ledger)
             made.states[1] += 1
@@ -140,7 +146,6 @@ def score(planted, out):
     return made
 
 
-def shows_old(fact, found, text, ledger):
-    if not found and has(text, fact.old):
-        return True
-    return any(has(entry, fact.old) and not has(entry, fact.text) and not OVER.search(entry.replace(fact.old, " ")) for _, entry in ledger)
+def unmarked(fact, entry):
+    """Whether an entry shows the old value as if it held."""
+    return has(entry, fact.old) and not has(entry, fact.text) and not OVER.search(entry.replace(fact.old, " "))
