@@ -39,7 +39,7 @@ WORDS = {
     ),
 }
 # What an aside tells about the past is no present state: "ok (failed 2 times before)".
-ASIDE = re.compile(r"[(（][^()（）]*(?:before|earlier|previous|first|was|were|之前|先前|曾|原)[^()（）]*[)）]|\b(?:was|previously|formerly|failed|before)\b[^;,.，；。]*\b(?:now|then)\b|(?:之前|先前|曾)[^；，。]*(?:现在|现已|后来)")
+ASIDE = re.compile(r"[(（][^()（）]*(?:before|earlier|previous|first|was|were|之前|先前|曾|原)[^()（）]*[)）]|\b(?:was|previously|formerly|failed|before)\b[^;.；。]*\b(?:now|then)\b|(?:之前|先前|曾)[^；。]*(?:现在|现已|后来)")
 OVER = re.compile(r"\b(?:replac\w*|supersed\w*|overrid\w*|overrul\w*|no longer|instead of|rather than|not|was|old|earlier|before|former\w*|obsolete|outdated|previous\w*|corrected|withdrawn)\b|~~|取代|不再|不要|不是|改为|改用|作废|过时|旧|原为|原来|之前|先前|更正|已被|而非", re.IGNORECASE)
 HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s|\*\*[^*]+\*\*:?\s*$)|^[^-*\s#(][^#(]{0,60}[:：]\s*$")
 ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s")
