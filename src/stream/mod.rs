@@ -27,6 +27,7 @@ mod simd;
 mod sink;
 mod source;
 mod spool;
+mod table;
 mod world;
 
 pub use draft::{By, Draft, number};
@@ -40,4 +41,5 @@ pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};
+pub use table::{Row, Table};
 pub use world::World;

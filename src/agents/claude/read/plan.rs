@@ -8,7 +8,7 @@ use super::index::{DANGLING, Index, Kind, NONE, bit};
 use crate::agents::History;
 use crate::record::{Reason, problem};
 use crate::stream::json::Tape;
-use crate::stream::{Native, Result};
+use crate::stream::{Native, Result, Table};
 use std::collections::{HashMap, HashSet};
 
 /// Which records of a line are meant.
@@ -71,7 +71,7 @@ struct Planner<'a> {
     history: History,
     /// Whether the sidechain is the conversation: a subagent's own file.
     sidechain: bool,
-    times: Option<Vec<Option<i64>>>,
+    times: Option<Table<u64>>,
     /// Lines looked at in searches backward; see [`STEPS`].
     steps: u64,
 }
@@ -156,9 +156,7 @@ impl Planner<'_> {
                 p = DANGLING;
             }
             for &link in chain.iter().chain(std::iter::once(&at)) {
-                if let Some(e) = self.index.entries.get_mut(link as usize) {
-                    e.parent = p;
-                }
+                self.index.change(link, |e| e.parent = p);
             }
         }
     }
@@ -352,7 +350,7 @@ impl Planner<'_> {
         if self.times.is_none() {
             self.times = Some(times(self.index, self.native)?);
         }
-        Ok(self.times.as_ref().and_then(|t| t.get(at as usize).copied().flatten()))
+        Ok(self.times.as_ref().and_then(|t| t.get(at as usize)).filter(|&t| t != NO_TIME).map(|t| t as i64))
     }
 
     /// Where the conversation went on before a compaction.
@@ -658,24 +656,23 @@ impl Planner<'_> {
     /// Streamed snapshots: texts of one message on one parent, the shorter one a beginning of the longer.
     /// The client sends both.
     fn drop_partials(&mut self, plan: &mut Plan) -> Result<()> {
-        let mut by_place: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        let mut spoken: Vec<(u32, u32, u32)> = Vec::new();
         for unit in &plan.units {
             let e = self.index.entry(unit.entry);
             if e.kind() == Kind::Assistant
                 && e.group != NONE
                 && e.bits & (bit::CALL | bit::OTHER) == bit::OTHER
             {
-                by_place.entry((e.group, e.parent)).or_default().push(unit.entry);
+                spoken.push((e.group, e.parent, unit.entry));
             }
         }
-        by_place.retain(|_, rows| rows.len() > 1);
+        // stable, so that those of one place stay in their order
+        spoken.sort_by_key(|(group, parent, _)| (*group, *parent));
         let mut gone = HashSet::new();
         let mut window = super::emit::Window::default();
-        let mut places: Vec<_> = by_place.into_values().collect();
-        places.sort_unstable();
-        for rows in places {
+        for rows in spoken.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|rows| rows.len() > 1) {
             let mut texts: Vec<(u32, String)> = Vec::new();
-            for at in rows {
+            for &(_, _, at) in rows {
                 let line = window.record(self.index, self.native, at)?;
                 let mut tape = Tape::new();
                 let text = tape.parse(&line).ok().and_then(|v| {
@@ -695,9 +692,7 @@ impl Planner<'_> {
             }
         }
         for &at in &gone {
-            if let Some(e) = self.index.entries.get_mut(at as usize) {
-                e.bits &= !bit::LIVE;
-            }
+            self.index.change(at, |e| e.bits &= !bit::LIVE);
             self.mark(at, Reason::Noise);
             let line = self.index.line_of(at);
             self.index.problems.add(problem::NOISE, Some(line), "a text that was still being streamed");
@@ -852,21 +847,25 @@ impl Messages {
     }
 }
 
-/// The time of every line, in milliseconds; read only where a parent is missing.
-fn times(index: &Index, native: &Native) -> Result<Vec<Option<i64>>> {
-    let mut out = Vec::with_capacity(index.entries.len());
+/// Stands for a line without a time.
+const NO_TIME: u64 = u64::MAX;
+
+/// The time of every line, in milliseconds as an `i64`; read only where a parent is missing.
+fn times(index: &Index, native: &Native) -> Result<Table<u64>> {
+    let mut out = Table::new();
     let mut window = super::emit::Window::default();
     let mut tape = Tape::new();
     for at in 0..index.entries.len() as u32 {
         if index.entry(at).kind() == Kind::Nothing {
-            out.push(None);
+            out.push(NO_TIME);
             continue;
         }
         let line = window.record(index, native, at)?;
         let time = tape.parse(&line).ok().and_then(|v| {
             v.get("timestamp")?.text()?.decode().parse::<jiff::Timestamp>().ok().map(|t| t.as_millisecond())
         });
-        out.push(time);
+        out.push(time.map_or(NO_TIME, |t| t as u64));
     }
+    out.check()?;
     Ok(out)
 }
