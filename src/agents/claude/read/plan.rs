@@ -365,15 +365,19 @@ impl Planner<'_> {
         Ok(found.or_else(|| self.before(at)).unwrap_or(NONE))
     }
 
+    /// The last row of every model message among these.
+    fn last_of_messages(&self, rows: &[u32]) -> LastOf {
+        let spoken = rows.iter().map(|&at| (self.index.entry(at), at));
+        let spoken = spoken.filter(|(e, _)| e.kind() == Kind::Assistant && e.group != NONE);
+        let mut last: Vec<(u32, u32)> = spoken.map(|(e, at)| (e.group, at)).collect();
+        // stable: rows of one message stay in their order
+        last.sort_by_key(|(group, _)| *group);
+        LastOf(last)
+    }
+
     /// Rule 11: lines of a model message and results of its calls that hang beside the path.
     fn attach(&mut self, path: &mut Vec<u32>) {
-        let mut last_of: HashMap<u32, u32> = HashMap::new();
-        for &at in path.iter() {
-            let e = self.index.entry(at);
-            if e.kind() == Kind::Assistant && e.group != NONE {
-                last_of.insert(e.group, at);
-            }
-        }
+        let last_of = self.last_of_messages(path);
         let mut added: Vec<(u32, bool, u32)> = Vec::new();
         for at in 0..self.count() {
             if !self.is_node(at) || self.index.entry(at).has(bit::PATH) {
@@ -391,7 +395,7 @@ impl Planner<'_> {
                 }
                 _ => continue,
             };
-            let Some(&last) = last_of.get(&group).filter(|_| group != NONE) else { continue };
+            let Some(last) = last_of.get(group) else { continue };
             let sibling = if result { self.parent(at) } else { at };
             if self.index.entry(sibling).has(bit::SIDECHAIN) == self.index.entry(last).has(bit::SIDECHAIN) {
                 added.push((last, result, at));
@@ -468,28 +472,23 @@ impl Planner<'_> {
         if self.exact() {
             return rows;
         }
-        let live: HashSet<u32> = rows.iter().copied().collect();
         let mut open: HashMap<u64, u32> = HashMap::new();
-        let mut last_of: HashMap<u32, u32> = HashMap::new();
+        // results that stand before their call
+        let mut early: HashSet<u64> = HashSet::new();
         for &at in &rows {
             let e = self.index.entry(at);
-            if e.kind() == Kind::Assistant {
-                last_of.insert(e.group, at);
-                if e.has(bit::CALL) {
-                    open.extend(self.index.tools(at).map(|id| (id, at)));
-                }
+            if e.kind() == Kind::Assistant && e.has(bit::CALL) {
+                open.extend(self.index.tools(at).filter(|id| !early.contains(id)).map(|id| (id, at)));
             }
-        }
-        for &at in &rows {
-            if self.index.entry(at).has(bit::RESULT) {
-                for id in self.index.tools(at) {
-                    open.remove(&id);
-                }
+            if e.has(bit::RESULT) {
+                early.extend(self.index.tools(at).filter(|id| open.remove(id).is_none()));
             }
         }
         if open.is_empty() {
             return rows;
         }
+        let live: HashSet<u32> = rows.iter().copied().collect();
+        let last_of = self.last_of_messages(&rows);
         let mut added = Vec::new();
         for at in 0..self.count() {
             let e = self.index.entry(at);
@@ -502,7 +501,7 @@ impl Planner<'_> {
                 open.remove(&id);
             }
             let group = self.index.entry(call).group;
-            let after = if group == NONE { call } else { last_of.get(&group).copied().unwrap_or(call) };
+            let after = last_of.get(group).unwrap_or(call);
             added.push((after, true, at));
             let line = self.index.line_of(at);
             self.index.problems.add(
@@ -721,6 +720,17 @@ struct Message {
     assistant: bool,
     results: bool,
     rows: Vec<u32>,
+}
+
+/// The last row of model messages by the message's number; less than a map takes.
+struct LastOf(Vec<(u32, u32)>);
+
+impl LastOf {
+    fn get(&self, group: u32) -> Option<u32> {
+        let behind = self.0.partition_point(|(other, _)| *other <= group);
+        let (found, at) = self.0.get(behind.checked_sub(1)?)?;
+        (*found == group).then_some(*at)
+    }
 }
 
 /// Messages since the last prompt: only among them can a line still join an earlier message.
