@@ -138,8 +138,8 @@ impl<R: Row> Table<R> {
     }
 
     /// All rows in order.
-    pub fn iter(&self) -> impl Iterator<Item = R> {
-        (0..self.len()).map_while(|at| self.get(at))
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = R> {
+        (0..self.len()).filter_map(|at| self.get(at))
     }
 
     /// Whether every row could be kept and read so far.
