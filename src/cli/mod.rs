@@ -22,10 +22,12 @@
 mod config;
 mod progress;
 mod terminal;
+mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use terminal::{is_unsafe, safe, safe_json};
+pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Via};
