@@ -573,7 +573,7 @@ impl Window<'_> {
                 let whole = whole_fits(piece, self.options.family) || piece.item.role != Role::ToolResult;
                 let result = piece.item.role == Role::ToolResult;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
-                if matches!(now, Form::Whole | Form::Gone) {
+                if matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
                     continue;
                 }
                 let before = self.cost(at, now, false)?;

@@ -36,7 +36,8 @@ fn tokens(lines: &[String], family: Family, only: impl Fn(&Json) -> bool) -> u64
         if !is_live(&record) || !only(&record) {
             continue;
         }
-        let head = *Record::new(line.as_bytes(), &mut Tape::new()).unwrap().head();
+        let mut own = Tape::new();
+        let head = *Record::new(line.as_bytes(), &mut own).unwrap().head();
         if !cost::is_unwritten(&head) {
             sum += cost::whole(head.role.unwrap(), tape.parse(line.as_bytes()).unwrap(), &exact, family);
         }
@@ -56,18 +57,18 @@ struct Maker {
 impl Maker {
     fn new(foreign: bool) -> Maker {
         let start =
-            json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","extra":{"a":1}});
+            r#"{"type":"session","relay":1,"session_id":"s","source_agent":"claude","extra":{"a":1}}"#;
         Maker { lines: vec![start.to_string()], foreign, ..Maker::default() }
     }
 
-    fn say(
+    fn say<'a>(
         &mut self,
         role: Role,
         fields: &[(&str, Json)],
-        change: impl FnOnce(&mut crate::stream::Draft<'_>),
+        change: impl FnOnce(&mut crate::stream::Draft<'a>),
     ) {
         self.seq += 1;
-        let mut draft = crate::stream::Draft::new(role);
+        let mut draft: crate::stream::Draft<'a> = crate::stream::Draft::new(role);
         (draft.seq, draft.turn, draft.line) = (Some(self.seq), Some(self.turn.max(1)), Some(self.seq + 1));
         change(&mut draft);
         let mut line = Vec::new();
@@ -107,7 +108,7 @@ impl Maker {
 
     fn result(&mut self, id: &str, content: Json) {
         self.say(Role::ToolResult, &[("content", content)], |d| {
-            (d.tool_call_id, d.tool_name) = (Some(id.as_bytes()), Some(b"Bash"));
+            (d.tool_call_id, d.tool_name) = (Some(id.as_bytes()), Some(&b"Bash"[..]));
             d.status = Some(crate::record::Status::Ok);
         });
     }
@@ -226,8 +227,9 @@ fn check(options: &Options, input: &[String]) -> std::result::Result<(), TestCas
             prop_assert!(least > options.budget, "{e}: {least}");
             let text = e.to_string();
             let smallest: u64 = text.rsplit(' ').next().unwrap().parse().unwrap();
-            prop_assert!(trim(&Options { budget: smallest, ..options.clone() }, input).is_ok());
-            prop_assert!(trim(&Options { budget: smallest - 1, ..options.clone() }, input).is_err());
+            let works = |budget| trim(&Options { budget, ..options.clone() }, input).is_ok();
+            prop_assert!(works(smallest));
+            prop_assert!(!works(smallest - 1));
             return Ok(());
         }
     };
@@ -332,7 +334,7 @@ fn long_run(steps: usize) -> Vec<String> {
             made.text(Role::Assistant, &format!("Step {n}: the next failure is in module {}.", n % 17));
         }
         made.call(&id, "Bash", json!({"command": format!("cargo test module_{n}")}));
-        made.result(&id, format!("run {n}\n{}", words(200, n as u64)).into());
+        made.result(&id, format!("run {n}\n{}", words(60, n as u64)).into());
     }
     made.end()
 }
@@ -351,7 +353,7 @@ fn a_long_run_of_one_prompt_keeps_its_newest_steps() {
         let live: Vec<&Json> = records.iter().filter(|r| is_live(r)).collect();
         // the five newest results are whole, those before are one line or condensed, and no step is left out between
         let results: Vec<&&Json> = live.iter().filter(|r| r["role"] == "tool_result").collect();
-        assert!(results.len() > 50, "{}", results.len());
+        assert!(results.len() > 35, "{}", results.len());
         for (n, result) in results.iter().rev().enumerate() {
             assert_eq!(result["tool_call_id"], format!("toolu_{}", 2999 - n));
             assert_eq!(result["synthetic"] == true, n >= 5, "{n}");
