@@ -15,3 +15,4 @@ mod pair;
 mod proof;
 mod reading;
 mod support;
+mod trim;
