@@ -42,7 +42,7 @@ pub use explain::{Explanation, Row};
 
 use super::Filter;
 use crate::record::{Budget, End, Harness, Origin, Role};
-use crate::stream::json::{Tape, Value};
+use crate::stream::json::{Tape, Text, Value};
 use crate::stream::{Error, Head, Held, Kind, Queue, Record, Result, Sink, number, with_fields};
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;
@@ -275,6 +275,13 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
+fn hash_text(text: Text<'_>) -> u64 {
+    match text.plain().and_then(|raw| std::str::from_utf8(raw).ok()) {
+        Some(plain) => hash(plain),
+        None => hash(&text.decode()),
+    }
+}
+
 impl Trim {
     /// A filter that has seen nothing yet.
     ///
@@ -378,21 +385,22 @@ impl Trim {
         if !self.state.over && self.state.queue.len() < HELD {
             return Ok(());
         }
-        while let Some(entry) = self.state.entries.pop_front() {
+        loop {
+            let first = self.state.first;
+            let decided = |entry: &Entry| match entry {
+                Entry::Lines(_) | Entry::Unmarked(_) => true,
+                Entry::Item(item) => item.unit < first || matches!(item.part, Part::Fixed | Part::Ours),
+            };
+            if !self.state.entries.front().is_some_and(decided) {
+                break;
+            }
+            let Some(entry) = self.state.entries.pop_front() else { break };
             match entry {
                 Entry::Lines(range) => append(&mut self.state.front, range),
-                Entry::Unmarked(_) => self.state.front.push_back(entry),
-                Entry::Item(item) if item.part == Part::Fixed || item.part == Part::Ours => {
-                    self.state.front.push_back(entry);
+                Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
+                    self.fallen(item, out)?
                 }
-                Entry::Item(item) if item.unit >= self.state.first => {
-                    self.state.entries.push_front(entry);
-                    break;
-                }
-                Entry::Item(item) if matches!(item.part, Part::Prompt | Part::Summary) => {
-                    self.state.front.push_back(entry);
-                }
-                Entry::Item(item) => self.fallen(item)?,
+                Entry::Unmarked(_) | Entry::Item(_) => self.state.front.push_back(entry),
             }
         }
         self.drain(out)
@@ -429,7 +437,7 @@ impl Trim {
                     }
                     // in place, so that the lines keep their order
                     let rest = std::mem::take(&mut self.state.front);
-                    self.fallen(item)?;
+                    self.fallen(item, out)?;
                     self.state.front.extend(rest);
                 }
             }
@@ -437,8 +445,8 @@ impl Trim {
         Ok(())
     }
 
-    /// Marks a message as trimmed, at the end of the front.
-    fn fallen(&mut self, item: Item) -> Result<()> {
+    /// Marks a message as trimmed, and hands it on or puts it at the end of the front.
+    fn fallen(&mut self, item: Item, out: &mut dyn Sink) -> Result<()> {
         self.state.changed = true;
         self.state.live -= 1;
         let (options, state) = (&self.options, &mut self.state);
@@ -457,6 +465,10 @@ impl Trim {
                 Some(Entry::Lines(last)) if last.is_empty() => *last = range.end..range.end,
                 _ => state.front.push_back(Entry::Lines(range.end..range.end)),
             }
+        } else if item.mark.is_some() && state.front.is_empty() {
+            let mut room = Vec::new();
+            out.put(state.queue.line(item.held, &mut room)?)?;
+            state.queue.forget(range.end);
         } else if item.mark.is_some() {
             append(&mut state.front, range);
         } else {
@@ -585,7 +597,7 @@ impl State {
 
     /// The step to which a message of the model or a result belongs.
     fn step(&mut self, role: Role, head: &Head<'_>, least: u64, next: u64) -> u64 {
-        let id = || head.tool_call_id.map(|t| hash(&t.decode()));
+        let id = || head.tool_call_id.map(hash_text);
         if role == Role::ToolResult {
             let Some(unit) = id().and_then(|id| self.calls.remove(&id)) else {
                 self.step = None;
@@ -597,7 +609,7 @@ impl State {
             }
             return self.into_step(unit, least);
         }
-        let group = head.group.map(|g| hash(&g.decode()));
+        let group = head.group.map(hash_text);
         let goes_on = self.step.filter(|s| {
             s.open > 0 || (group.is_some() && s.group == group) || (!s.answered && s.group == group)
         });
@@ -633,12 +645,12 @@ fn append(entries: &mut VecDeque<Entry>, range: Range<u64>) {
 
 /// Where a live record is marked. `None`: it holds `dropped` twice.
 fn mark(record: &Record<'_>, value: Option<Value<'_>>) -> Option<Mark> {
-    const BEFORE: &[u8] = b",\"dropped\":null";
     let Some(value) = value else {
-        // the canonical head: no string in it holds a quote
-        let start = record.line().get(..64).unwrap_or(record.line());
-        let at = memchr::memmem::find(start, BEFORE)? + BEFORE.len() - 4;
-        return Some(Mark { at, len: MARK.len(), was: b"null" });
+        // the canonical head
+        let role = record.head().role.map_or(0, |role| role.as_str().len());
+        let at = b"{\"type\":\"message\",\"role\":\"\",\"dropped\":".len() + role;
+        let is_null = record.line().get(at..).is_some_and(|rest| rest.starts_with(b"null,"));
+        return is_null.then_some(Mark { at, len: MARK.len(), was: b"null" });
     };
     let mut found = value.entries().filter(|(key, _)| *key == "dropped");
     let end = match (found.next(), found.next()) {
