@@ -12,7 +12,7 @@
 //! | results of tools | head, tail, lines that tell of errors, original size |
 //! | the same | one line: how much it was, whether it worked |
 //! | long texts in the input of calls | their beginning |
-//! | turns | left out, step by step, at last their prompt |
+//! | turns | left out, step by step, at last their prompt; of the last one what fits, its texts cut |
 //!
 //! A *step* is one message of the model with its calls and their results; it stays or goes as a whole, so no call
 //! is parted from its result. The newest results ([`Options::keep_tools`]) stay whole as long as they leave half of
@@ -398,7 +398,16 @@ impl Trim {
             match entry {
                 Entry::Lines(range) => append(&mut self.state.front, range),
                 Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
-                    self.fallen(item, out)?
+                    match self.fallen(item)? {
+                        // the usual case
+                        Entry::Lines(range) if self.state.front.is_empty() && range == item.held.range() => {
+                            let mut room = Vec::new();
+                            out.put(self.state.queue.line(item.held, &mut room)?)?;
+                            self.state.queue.forget(range.end);
+                        }
+                        Entry::Lines(range) => append(&mut self.state.front, range),
+                        entry => self.state.front.push_back(entry),
+                    }
                 }
                 Entry::Unmarked(_) | Entry::Item(_) => self.state.front.push_back(entry),
             }
@@ -408,7 +417,6 @@ impl Trim {
 
     /// Hands on the front as far as it is decided.
     fn drain(&mut self, out: &mut dyn Sink) -> Result<()> {
-        let turn = self.state.units.front().map_or(self.state.turn, |u| u.turn);
         while let Some(entry) = self.state.front.pop_front() {
             match entry {
                 Entry::Lines(range) => {
@@ -426,27 +434,21 @@ impl Trim {
                     self.state.queue.each(range.clone(), |line| out.put(line))?;
                     self.state.queue.forget(range.end);
                 }
+                Entry::Item(item) if self.waits(&item) => {
+                    self.state.front.push_front(entry);
+                    break;
+                }
                 Entry::Item(item) => {
-                    let waits = match item.part {
-                        Part::Summary => item.unit == self.state.newest_summary,
-                        _ => item.turn >= turn,
-                    };
-                    if waits {
-                        self.state.front.push_front(entry);
-                        break;
-                    }
-                    // in place, so that the lines keep their order
-                    let rest = std::mem::take(&mut self.state.front);
-                    self.fallen(item, out)?;
-                    self.state.front.extend(rest);
+                    let entry = self.fallen(item)?;
+                    self.state.front.push_front(entry);
                 }
             }
         }
         Ok(())
     }
 
-    /// Marks a message as trimmed, and hands it on or puts it at the end of the front.
-    fn fallen(&mut self, item: Item, out: &mut dyn Sink) -> Result<()> {
+    /// Counts a message that is trimmed, and gives what goes out of it.
+    fn fallen(&mut self, item: Item) -> Result<Entry> {
         self.state.changed = true;
         self.state.live -= 1;
         let (options, state) = (&self.options, &mut self.state);
@@ -458,23 +460,28 @@ impl Trim {
             state.tally.count(item.part, item.role, tokens, None);
         }
         let range = item.held.range();
-        if options.drop {
+        Ok(if options.drop {
             state.messages -= 1;
             // nothing of it goes out, and what was held is let go
-            match state.front.back_mut() {
-                Some(Entry::Lines(last)) if last.is_empty() => *last = range.end..range.end,
-                _ => state.front.push_back(Entry::Lines(range.end..range.end)),
-            }
-        } else if item.mark.is_some() && state.front.is_empty() {
-            let mut room = Vec::new();
-            out.put(state.queue.line(item.held, &mut room)?)?;
-            state.queue.forget(range.end);
+            Entry::Lines(range.end..range.end)
         } else if item.mark.is_some() {
-            append(&mut state.front, range);
+            Entry::Lines(range)
         } else {
-            state.front.push_back(Entry::Unmarked(item.held));
+            Entry::Unmarked(item.held)
+        })
+    }
+
+    /// Turn of the oldest step or prompt that could still be kept.
+    fn oldest_turn(&self) -> u64 {
+        self.state.units.front().map_or(self.state.turn, |unit| unit.turn)
+    }
+
+    /// Whether a prompt or summary waits for a newer one.
+    fn waits(&self, item: &Item) -> bool {
+        match item.part {
+            Part::Summary => item.unit == self.state.newest_summary,
+            _ => item.turn >= self.oldest_turn(),
         }
-        Ok(())
     }
 
     /// Counts what goes out and is never touched.
@@ -497,6 +504,18 @@ impl Trim {
 
     /// Decides what is held, and lets everything go.
     fn settle(&mut self, out: &mut dyn Sink) -> Result<Option<Budget>> {
+        // what waits behind another one that waits may have been decided long ago
+        for entry in std::mem::take(&mut self.state.front) {
+            let entry = match entry {
+                Entry::Item(item)
+                    if matches!(item.part, Part::Prompt | Part::Summary) && !self.waits(&item) =>
+                {
+                    self.fallen(item)?
+                }
+                other => other,
+            };
+            self.state.front.push_back(entry);
+        }
         let aim = self.options.aim();
         let Trim { options, counters, tape, state, .. } = self;
         let settled = settle::settle(options, counters, tape, state, aim, out)?;
@@ -568,9 +587,9 @@ impl State {
         }
         if part == Part::Summary {
             self.newest_summary = next;
-            // it may be left out although it is the newest
-            return (part, self.alone(0, false));
         }
+        // the newest summary may be left out, and noise goes before anything else
+        let least = if matches!(part, Part::Summary | Part::Noise) { 0 } else { least };
         (part, self.alone(least, part == Part::Prompt))
     }
 
@@ -639,6 +658,7 @@ impl State {
 fn append(entries: &mut VecDeque<Entry>, range: Range<u64>) {
     match entries.back_mut() {
         Some(Entry::Lines(last)) if last.end == range.start => last.end = range.end,
+        Some(Entry::Lines(last)) if last.is_empty() => *last = range,
         _ => entries.push_back(Entry::Lines(range)),
     }
 }
