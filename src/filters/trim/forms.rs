@@ -242,7 +242,7 @@ fn condense(text: &str, length: usize, bytes: usize, errors: bool) -> String {
     let (head, tail) = if errors { (share(3), share(5)) } else { (share(6), share(4)) };
     let head = whole_lines_before(text, head);
     let tail = whole_lines_after(text, text.len().saturating_sub(tail)).max(head);
-    let mut kept = vec![0..head];
+    let mut kept: Vec<Range<usize>> = std::iter::once(0..head).collect();
     if errors {
         let mut room = share(2);
         for line in error_lines(text, head..tail) {
@@ -420,7 +420,7 @@ pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -626,7 +626,7 @@ impl State {
                 step.answered = true;
                 step.open = step.open.saturating_sub(1);
             }
-            return self.into_step(unit, least);
+            return self.step_grows(unit, least);
         }
         let group = head.group.map(hash_text);
         let goes_on = self.step.filter(|s| {
@@ -634,7 +634,7 @@ impl State {
         });
         let mut step = goes_on.unwrap_or(Step { unit: next, group, answered: false, open: 0 });
         let unit = match goes_on {
-            Some(step) => self.into_step(step.unit, least),
+            Some(step) => self.step_grows(step.unit, least),
             None => self.alone(least, false),
         };
         step.group = group;
@@ -649,7 +649,7 @@ impl State {
     }
 
     /// One more message of a step, which may have fallen already.
-    fn into_step(&mut self, unit: u64, least: u64) -> u64 {
+    fn step_grows(&mut self, unit: u64, least: u64) -> u64 {
         if unit >= self.first { self.joined(unit, least) } else { unit }
     }
 }
