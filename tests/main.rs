@@ -16,3 +16,4 @@ mod proof;
 mod reading;
 mod seen;
 mod support;
+mod trim;

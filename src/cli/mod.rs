@@ -22,10 +22,12 @@
 mod config;
 mod progress;
 mod terminal;
+mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use terminal::{is_unsafe, safe, safe_json};
+pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Via};
@@ -157,6 +159,11 @@ impl Report {
     fn print(&mut self, head: &str, text: &str) {
         self.progress.clear();
         let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
+    }
+
+    /// Whether people look at it rather than a file or program.
+    pub fn is_terminal(&self) -> bool {
+        io::stderr().is_terminal()
     }
 
     fn error(&mut self, error: &anyhow::Error) {
