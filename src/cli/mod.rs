@@ -21,10 +21,12 @@
 
 mod config;
 mod progress;
+mod summarize;
 mod terminal;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
+pub use summarize::Summarizing;
 pub use terminal::{is_unsafe, safe, safe_json};
 pub use write::Writing;
 
