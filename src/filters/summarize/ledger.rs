@@ -250,10 +250,6 @@ impl Ledger {
             None => language.pick("open", "未解决").to_owned(),
             Some(_) => language.pick("resolved", "已解决").to_owned(),
         };
-        if !failure.by.is_empty() {
-            let files: Vec<String> = failure.by.iter().map(|f| format!("`{}`", self.path(f))).collect();
-            text.push_str(&format!("{}{}", language.pick(" by a change of ", "，修改了 "), files.join(", ")));
-        }
         let what = match failure.what.split_once(' ') {
             Some((tool, path)) if !failure.command => format!("{tool} {}", self.path(path)),
             _ => failure.what.clone(),
@@ -261,6 +257,17 @@ impl Ledger {
         text.push_str(&format!(": {} (`{what}`", failure.line));
         if failure.times > 1 {
             text.push_str(&format!(" ×{}", failure.times));
+        }
+        if failure.resolved.is_some() {
+            text.push_str(language.pick(", ok now", "，现已成功"));
+        }
+        if !failure.by.is_empty() {
+            let files: Vec<String> = failure.by.iter().map(|f| format!("`{}`", self.path(f))).collect();
+            let list = files.join(", ");
+            match language {
+                Language::English => text.push_str(&format!(", after work on {list}")),
+                Language::Chinese => text.push_str(&format!("，在处理 {list} 之后")),
+            }
         }
         text.push(')');
         let mut line = Line::new(Section::Errors, text, failure.at.seq, worth);

@@ -182,13 +182,14 @@ impl<'a> Terms<'a> {
         terms
     }
 
-    /// Whether this says of the same thing something else than `old` did: one value stands in the place of
-    /// another one, and most of the other words that carry meaning are there again.
+    /// Whether this says of the same thing something else than `old` did: most of the words that carry meaning are
+    /// there again, with a new value beside the old one, or, where a word takes something back, in its place.
+    /// (Without such a word "never touch a" and "never touch b" would be one.)
     fn replaces(&self, old: &Terms<'_>, weight: impl Fn(&u64) -> f64, reversal: bool) -> bool {
         let gone = old.values.difference(&self.values).count();
         let came = self.values.difference(&old.values).count();
         let named = old.values.intersection(&self.values).count();
-        if came == 0 || came > 2 || gone > 1 || (gone == 0 && (named == 0 || !reversal)) {
+        if came == 0 || came > 2 || gone > 1 || (gone == 0 && named == 0) || (gone == 1 && !reversal) {
             return false;
         }
         let values: HashSet<u64> =

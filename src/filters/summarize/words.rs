@@ -135,7 +135,7 @@ const RULES: [&str; 32] = [
 ];
 
 /// Words that take something back.
-const REVERSALS: [&str; 22] = [
+const REVERSALS: [&str; 24] = [
     "not ",
     "instead",
     "rather",
@@ -143,13 +143,15 @@ const REVERSALS: [&str; 22] = [
     "change",
     "becomes",
     "replace",
-    "switch",
+    "switch to",
     "actually",
     "wrong",
     "correction",
     "不是",
     "不对",
-    "改",
+    "改成",
+    "改为",
+    "改用",
     "别用",
     "换成",
     "不再",

@@ -203,7 +203,7 @@ impl Work {
 
     fn touch(&mut self, path: &str, effect: Effect, at: At, names: &[&str]) {
         let changes = effect != Effect::Read;
-        if changes {
+        if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
             self.edits.push_back((at.position, path.to_owned()));
             if self.edits.len() > 64 {
                 self.edits.pop_front();
