@@ -2,6 +2,7 @@
 
 pub mod pair;
 pub mod summarize;
+pub mod trim;
 
 use crate::stream::{Record, Result, Sink};
 

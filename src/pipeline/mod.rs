@@ -3,5 +3,6 @@
 pub mod filter;
 pub mod read;
 pub mod select;
+pub mod trim;
 pub mod via;
 pub mod write;

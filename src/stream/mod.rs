@@ -8,6 +8,7 @@
 //! | `draft` | records written so that the next stage decides from their head |
 //! | `source`, `sink` | whole streams in and out |
 //! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
+//! | `queue` | the same, let go from the front |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
@@ -21,6 +22,7 @@ mod lines;
 mod native;
 mod nearest;
 mod place;
+mod queue;
 mod record;
 mod report;
 mod simd;
@@ -35,6 +37,7 @@ pub use lines::{Line, Lines};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
+pub use queue::{Held, Queue};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use sink::{Output, Sink};

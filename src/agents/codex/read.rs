@@ -123,6 +123,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
         messages: Some(messages),
         live: Some(live),
         problems: problems.into_vec(),
+        budget: None,
         failed,
     };
     out.put(&end.to_line().map_err(shape)?)

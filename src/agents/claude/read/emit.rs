@@ -164,6 +164,7 @@ pub(super) fn emit(
         messages: Some(messages),
         live: Some(live),
         problems: Vec::new(),
+        budget: None,
         failed: None,
     })
 }
