@@ -5,7 +5,7 @@ use crate::record::shell::{self, Effect};
 use crate::stream::json::{Kind, Value};
 
 /// Of one text in a call's input, so many bytes are looked at for names.
-const LOOKED: usize = 4 << 10;
+const LOOKED: usize = 16 << 10;
 
 /// Of a shell command, so many bytes are looked at.
 const COMMAND: usize = 16 << 10;
@@ -18,6 +18,8 @@ const STEPS: usize = 60;
 pub(super) struct Call {
     /// Files it touches when it works, in order.
     pub(super) files: Vec<(String, Effect)>,
+    /// What a patch says of each of them, in the same order; of other calls `texts` tells.
+    pub(super) parts: Vec<String>,
     /// The shell command it runs.
     pub(super) command: Option<String>,
     /// What it looks for.
@@ -197,19 +199,30 @@ impl Call {
             _ => path.to_owned(),
         };
         for line in patch.lines() {
-            let Some(rest) = line.strip_prefix("*** ") else { continue };
-            if let Some(path) = rest.strip_prefix("Update File: ") {
-                self.files.push((place(path.trim()), Effect::Edit));
+            let Some(rest) = line.strip_prefix("*** ") else {
+                if let (Some(part), Some(b'+' | b'-' | b' ' | b'@')) =
+                    (self.parts.last_mut(), line.bytes().next())
+                {
+                    push(part, line.get(1..).unwrap_or(""));
+                }
+                continue;
+            };
+            let (path, effect) = if let Some(path) = rest.strip_prefix("Update File: ") {
+                (path, Effect::Edit)
             } else if let Some(path) = rest.strip_prefix("Add File: ") {
-                self.files.push((place(path.trim()), Effect::Create));
+                (path, Effect::Create)
             } else if let Some(path) = rest.strip_prefix("Delete File: ") {
-                self.files.push((place(path.trim()), Effect::Delete));
+                (path, Effect::Delete)
             } else if let Some(path) = rest.strip_prefix("Move to: ") {
                 if let Some(last) = self.files.last_mut() {
                     last.1 = Effect::Move;
                 }
-                self.files.push((place(path.trim()), Effect::Write));
-            }
+                (path, Effect::Write)
+            } else {
+                continue;
+            };
+            self.files.push((place(path.trim()), effect));
+            self.parts.push(String::new());
         }
     }
 

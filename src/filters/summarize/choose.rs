@@ -16,8 +16,8 @@ pub(super) struct Line {
     pub(super) seqs: Vec<u64>,
     /// What it is worth whatever it names.
     pub(super) worth: f64,
-    /// Names that may follow the text, best first, with what each is worth and its record.
-    pub(super) more: Vec<(String, f64, u64)>,
+    /// Names that may follow the text, each with its record.
+    pub(super) more: Vec<(String, u64)>,
 }
 
 impl Line {
@@ -41,6 +41,9 @@ pub(super) fn cost(counter: &dyn Counter, text: &str) -> u64 {
     }
     counter.count(text).max(wide + narrow.div_ceil(4))
 }
+
+/// Hundredths of the summary that lists of names may take.
+const LISTS: u64 = 15;
 
 /// Something to be chosen next: the greatest worth for each token first, then what stands first.
 #[derive(Debug)]
@@ -82,7 +85,9 @@ pub(super) fn choose(
     let costs: Vec<u64> = lines.iter().map(|line| cost(counter, &line.print()) + 1).collect();
     let names: Vec<Vec<u64>> = lines.iter().map(|line| keys(&line.text)).collect();
     let heading = |section: Section| cost(counter, section.heading(language)) + 3;
-    let mut left = budget.saturating_sub(cost(counter, opening) + 2);
+    // what names alone may take, so that a summary does not become a list of them
+    let lists = budget * LISTS / 100;
+    let mut left = budget.saturating_sub(cost(counter, opening) + 2 + lists);
     let mut chosen = vec![false; lines.len()];
     let mut named: HashSet<u64> = HashSet::new();
     let mut spent: [u64; Section::ALL.len()] = Default::default();
@@ -125,7 +130,7 @@ pub(super) fn choose(
             named.extend(names.get(index).into_iter().flatten());
         }
     }
-    lengthen(&mut lines, &chosen, &mut named, left.min(budget * 15 / 100), counter);
+    lengthen(&mut lines, &chosen, &mut named, lists, counter, likely);
     let mut kept = Vec::new();
     for (line, chosen) in lines.into_iter().zip(chosen) {
         if chosen {
@@ -143,13 +148,16 @@ fn lengthen(
     named: &mut HashSet<u64>,
     mut left: u64,
     counter: &dyn Counter,
+    likely: &dyn Fn(u64) -> f64,
 ) {
     let mut offers: Vec<(f64, usize, String, u64)> = Vec::new();
     for (index, line) in lines.iter_mut().enumerate() {
         if chosen.get(index) == Some(&true) {
-            for (name, worth, seq) in std::mem::take(&mut line.more) {
-                let rate = worth / (name.len() as f64 / 4.0 + 2.0);
-                offers.push((rate, index, name, seq));
+            for (name, seq) in std::mem::take(&mut line.more) {
+                let rate = likely(terms::key(&name)) / (name.len() as f64 / 4.0 + 2.0);
+                if rate > 0.0 {
+                    offers.push((rate, index, name, seq));
+                }
             }
         }
     }
@@ -161,14 +169,12 @@ fn lengthen(
         }
         let before = cost(counter, &line.print());
         let mut longer = line.clone();
-        let first = !longer.text.contains(": `");
-        longer.text.push_str(if first { ": `" } else { ", `" });
+        longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") { ": " } else { ", " });
         longer.text.push_str(&name);
-        longer.text.push('`');
         if !longer.seqs.contains(&seq) {
             longer.seqs.insert(0, seq);
         }
-        let more = cost(counter, &longer.print()).saturating_sub(before) + 1;
+        let more = cost(counter, &longer.print()).saturating_sub(before);
         if more <= left {
             left -= more;
             *line = longer;

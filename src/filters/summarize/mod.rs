@@ -40,11 +40,12 @@ mod tests;
 use super::Filter;
 use crate::record::{End, Harness, Origin, Reason, Role, Session, Status};
 use crate::stream::json::{Tape, Value, write_string};
-use crate::stream::{By, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
+use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
 use crate::tokens::Exact;
 use calls::Call;
 use ledger::{Earlier, Ledger};
 use prompts::Prompt;
+use terms::By;
 pub use words::Language;
 use words::Section;
 use work::At;
@@ -231,7 +232,7 @@ impl Summarize {
         }
         let value = scan(record, &mut self.tape)?;
         let text = content(value, LOOKED);
-        self.ledger.names.note(&text, at.position, true, false);
+        self.ledger.names.note(&text, at.position, true, By::Output);
         Ok(())
     }
 
@@ -239,12 +240,9 @@ impl Summarize {
         let value = scan(record, &mut self.tape)?;
         let text = content(value, 1 << 20);
         let live = record.head().is_live();
-        self.ledger.names.note(
-            text.get(..prompts::floor(&text, 64 << 10)).unwrap_or(""),
-            at.position,
-            live,
-            true,
-        );
+        let by = if role == Role::User { By::Call } else { By::Model };
+        let looked = text.get(..prompts::floor(&text, 64 << 10)).unwrap_or("");
+        self.ledger.names.note(looked, at.position, live, by);
         match role {
             Role::User if !text.trim().is_empty() => {
                 let answers = self.ledger.findings.asks();
@@ -277,9 +275,9 @@ impl Summarize {
         let name = head.tool_name.map(|t| t.head(80).into_owned()).unwrap_or_default();
         let call = Call::read(&name, input, self.ledger.session.working_directory.as_deref());
         let live = head.is_live();
-        self.ledger.names.note(&call.texts, at.position, live, true);
+        self.ledger.names.note(&call.texts, at.position, live, By::Call);
         if let Some(command) = &call.command {
-            self.ledger.names.note(command, at.position, live, true);
+            self.ledger.names.note(command, at.position, live, By::Call);
         }
         self.ledger.work.call(terms::key(&id.decode()), name, call, at);
         Ok(())
@@ -298,7 +296,7 @@ impl Summarize {
             text = content(value, 1 << 20);
             if visible {
                 let looked = text.get(..prompts::floor(&text, LOOKED)).unwrap_or("");
-                self.ledger.names.note(looked, at.position, true, false);
+                self.ledger.names.note(looked, at.position, true, By::Output);
             }
         }
         self.ledger.work.result(id, status, exit, &text, at);
@@ -378,7 +376,7 @@ impl Summarize {
 /// The record of a summary.
 fn summary_line(text: &str, state: &State) -> Vec<u8> {
     let draft = Draft {
-        by: By::Relay,
+        by: Author::Relay,
         seq: state.first_seq,
         turn: state.first_turn,
         synthetic: true,

@@ -91,6 +91,18 @@ pub(super) fn key(text: &str) -> u64 {
     hasher.finish()
 }
 
+/// Who used a name; the later ones say more of whether it is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum By {
+    /// A tool's output.
+    #[default]
+    Output,
+    /// The model, in words.
+    Model,
+    /// The user, or a call.
+    Call,
+}
+
 /// What is known of one name.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Name {
@@ -100,8 +112,8 @@ pub(super) struct Name {
     pub(super) last: u32,
     /// Whether a message that stays in the conversation holds it.
     pub(super) kept: bool,
-    /// Whether the user, the model or a call has used it, not only a tool's output.
-    pub(super) spoken: bool,
+    /// Who has used it, as far as it tells most.
+    pub(super) by: By,
 }
 
 /// How often and when names were met. About 2 MB when full.
@@ -112,7 +124,7 @@ pub(super) struct Names {
 
 impl Names {
     /// Notes every name in a text of the message at `position`.
-    pub(super) fn note(&mut self, text: &str, position: u32, kept: bool, spoken: bool) {
+    pub(super) fn note(&mut self, text: &str, position: u32, kept: bool, by: By) {
         each(text, |word| {
             let entry = self.known.entry(key(word)).or_default();
             if entry.count == 0 || entry.last != position {
@@ -120,7 +132,7 @@ impl Names {
             }
             entry.last = position;
             entry.kept |= kept;
-            entry.spoken |= spoken;
+            entry.by = entry.by.max(by);
         });
         if self.known.len() > KNOWN {
             self.forget(position);
@@ -171,12 +183,12 @@ mod tests {
     #[test]
     fn names_are_counted_by_message_and_bounded() {
         let mut all = Names::default();
-        all.note("old_name old_name", 1, false, true);
-        all.note("old_name", 2, true, false);
+        all.note("old_name old_name", 1, false, By::Call);
+        all.note("old_name", 2, true, By::Output);
         let known = all.get(key("old_name"));
-        assert_eq!((known.count, known.last, known.kept, known.spoken), (2, 2, true, true));
+        assert_eq!((known.count, known.last, known.kept, known.by), (2, 2, true, By::Call));
         for n in 0..200_000u32 {
-            all.note(&format!("name_{n}"), 3 + n, false, true);
+            all.note(&format!("name_{n}"), 3 + n, false, By::Model);
         }
         assert!(all.known.len() <= KNOWN + 1);
         assert_eq!(all.get(key("name_199999")).count, 1);

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 const OPEN: usize = 1_000;
 
 /// Names kept of the newest changes of one file.
-const NAMES: usize = 24;
+const NAMES: usize = 80;
 
 /// Bytes of a command and of an error that are told.
 const SHOWN: usize = 200;
@@ -183,17 +183,16 @@ impl Work {
             self.plan = plan.into_iter().map(|step| (step, called)).collect();
         }
         self.step(call.step, text, called);
-        let mut names = Vec::new();
-        terms::each(call.texts.get(call.new_text..).unwrap_or(""), |word| names.push(word));
         let mut moved: Option<String> = None;
-        for (path, effect) in call.files {
+        let whole = call.texts.get(call.new_text..).unwrap_or("");
+        for (n, (path, effect)) in call.files.into_iter().enumerate() {
             if let (Some(from), Effect::Write) = (moved.take(), effect)
                 && let Some(file) = self.files.get_mut(&from)
             {
                 file.fate = Fate::Moved(Some(path));
                 continue;
             }
-            self.touch(&path, effect, called, &names);
+            self.touch(&path, effect, called, call.parts.get(n).map_or(whole, String::as_str));
             moved = (effect == Effect::Move).then_some(path);
         }
         if self.files.len() > self.entries {
@@ -201,7 +200,7 @@ impl Work {
         }
     }
 
-    fn touch(&mut self, path: &str, effect: Effect, at: At, names: &[&str]) {
+    fn touch(&mut self, path: &str, effect: Effect, at: At, text: &str) {
         let changes = effect != Effect::Read;
         if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
             self.edits.push_back((at.position, path.to_owned()));
@@ -234,12 +233,16 @@ impl Work {
         file.fate = fate;
         file.at = at;
         file.changes += u32::from(changes);
-        for name in names {
-            file.names.retain(|(known, _)| known != name);
-            file.names.push_back(((*name).to_owned(), at.seq));
-            if file.names.len() > NAMES {
-                file.names.pop_front();
+        let mut room = NAMES;
+        terms::each(text, |name| {
+            if room > 0 && !path.contains(name) {
+                room -= usize::from(!file.names.iter().any(|(known, seq)| known == name && *seq == at.seq));
+                file.names.retain(|(known, _)| known != name);
+                file.names.push_back((name.to_owned(), at.seq));
             }
+        });
+        while file.names.len() > NAMES {
+            file.names.pop_front();
         }
     }
 
