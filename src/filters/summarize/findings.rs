@@ -147,7 +147,7 @@ pub(super) fn sentences<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
 fn keep<'a>(sentence: &'a str, found: &mut impl FnMut(&'a str)) {
     let sentence = sentence.trim().trim_start_matches(['#', '-', '*', '>', '•', ' ']).trim();
     let letters = sentence.chars().filter(|c| c.is_alphanumeric()).count();
-    if sentence.len() >= 12 && letters >= 6 {
+    if sentence.len() >= 20 && letters >= 6 && !sentence.ends_with([':', '：']) {
         found(sentence);
     }
 }

@@ -5,7 +5,7 @@ use super::choose::Line;
 use super::findings::Findings;
 use super::prompts::{Prompts, clipped};
 use super::terms::{By, Names};
-use super::words::{Language, Section, is_result, is_reversal, is_rule};
+use super::words::{Language, Section, is_result, is_reversal, is_rule, is_wide};
 use super::work::{At, Failure, Fate, Work, one_line};
 use crate::record::{Session, Status};
 
@@ -124,7 +124,14 @@ impl Ledger {
                 let extra =
                     if prompt.after_stop { 3.0 } else { 0.0 } + if prompt.answers { 2.0 } else { 0.0 };
                 let section = if rule { Section::Constraints } else { Section::Decisions };
-                (section, (worth + extra) * (0.6 + 0.4 * recent), VERBATIM)
+                // "yes, please" tells little
+                let said = prompt
+                    .text
+                    .chars()
+                    .filter(|c| c.is_alphanumeric())
+                    .map(|c| if is_wide(c) { 3.0 } else { 1.0 });
+                let tells = (said.sum::<f64>() / 40.0).clamp(0.1, 1.0);
+                (section, (worth + extra) * (0.6 + 0.4 * recent) * tells, VERBATIM)
             };
             let text = match (section, kept) {
                 (Section::Goal | Section::Request, true) => {

@@ -25,10 +25,14 @@ pub(super) fn each<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
         let rest = bytes.get(start..).unwrap_or_default();
         let len = rest.iter().position(|b| !is_part(*b)).unwrap_or(rest.len());
         at = start + len;
-        if (SHORTEST..=LONGEST).contains(&len)
-            && let Some(word) = text.get(start..at).and_then(name)
-        {
-            found(word);
+        let Some(run) = text.get(start..at).filter(|run| (SHORTEST..=LONGEST).contains(&run.len())) else {
+            continue;
+        };
+        if run.contains('/') || !run.contains('.') || is_file(run.trim_end_matches('.')) {
+            name(run).into_iter().for_each(&mut found);
+        } else {
+            // `value.method`: the parts are what comes again
+            run.split('.').filter_map(name).for_each(&mut found);
         }
     }
 }
@@ -49,13 +53,12 @@ fn name(run: &str) -> Option<&str> {
     if run.len() < SHORTEST {
         return None;
     }
-    let (mut slash, mut dot, mut under, mut digit, mut lower, mut upper, mut hump) =
-        (false, false, false, false, false, false, false);
+    let (mut slash, mut under, mut digit, mut lower, mut upper, mut hump) =
+        (false, false, false, false, false, false);
     let mut before = 0u8;
     for b in run.bytes() {
         match b {
             b'/' => slash = true,
-            b'.' => dot = true,
             b'_' => under = true,
             b'0'..=b'9' => digit = true,
             b'a'..=b'z' => lower = true,
@@ -70,18 +73,22 @@ fn name(run: &str) -> Option<&str> {
     if !lower && !upper {
         return None;
     }
-    let named = slash || under || hump || (digit && lower) || (dot && is_file(run));
+    let code = digit && lower && !run.contains('-') && run.starts_with(|c: char| c.is_ascii_alphabetic());
+    let named = slash || under || hump || code || is_file(run);
     named.then_some(run)
 }
 
-/// Whether the word ends as names of files do: a dot, then one to five letters or digits, the first a letter.
+/// Endings by which a word without folders is taken for a file, not for a member of something.
+const ENDINGS: [&str; 56] = [
+    "rs", "py", "ts", "tsx", "js", "jsx", "mjs", "cjs", "go", "c", "h", "cc", "cpp", "hpp", "cs", "java",
+    "kt", "rb", "php", "swift", "scala", "sh", "bash", "zsh", "ps1", "sql", "md", "mdx", "txt", "rst",
+    "json", "jsonl", "toml", "yaml", "yml", "xml", "html", "css", "scss", "vue", "svelte", "ini", "cfg",
+    "conf", "env", "lock", "csv", "log", "proto", "graphql", "ipynb", "pdf", "png", "svg", "zip", "gz",
+];
+
+/// Whether the word ends as names of files do.
 fn is_file(run: &str) -> bool {
-    run.rsplit_once('.').is_some_and(|(stem, ending)| {
-        !stem.is_empty()
-            && (1..=5).contains(&ending.len())
-            && ending.bytes().all(|b| b.is_ascii_alphanumeric())
-            && ending.bytes().next().is_some_and(|b| b.is_ascii_lowercase())
-    })
+    run.rsplit_once('.').is_some_and(|(stem, ending)| !stem.is_empty() && ENDINGS.contains(&ending))
 }
 
 /// A 64-bit key for a text; the same in every run.
@@ -177,6 +184,10 @@ mod tests {
             ["read_line", "src/io/reader.rs", "LineReader", "parseAll", "--dry-run", "zqk4417v"]
         );
         assert_eq!(names("请修改 `cache_prefix` 和src/a.rs。"), ["cache_prefix", "src/a.rs"]);
+        assert_eq!(
+            names("self.read_all(json.loads, LineView.ResizeMode)"),
+            ["read_all", "LineView", "ResizeMode"]
+        );
         assert!(names("The quick brown fox, e.g. 12345 or 3.14 -- and HTTP ...").is_empty());
     }
 
