@@ -1,7 +1,7 @@
 //! relay-summarize: see `--help`.
 use relay::cli::{self, Exit, Summarizing};
-use relay::filters::summarize::{Format, Language, Options, Summarize};
-use relay::pipeline::filter;
+use relay::filters::summarize::{Format, Options, Summarize};
+use relay::pipeline::{filter, summarize};
 use relay::stream::{Report as _, Source};
 use std::process::ExitCode;
 
@@ -16,24 +16,26 @@ struct Arguments {
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-trim --budget 150000 | relay-summarize | relay-write codex";
     cli::stage(example, &[], |given: Arguments, stage| {
-        let Summarizing { max_tokens, all, lang, format } = given.summarizing;
-        let language = match lang.as_str() {
-            "en" => Some(Language::English),
-            "zh" => Some(Language::Chinese),
-            _ => None,
-        };
-        let format = match format.as_str() {
-            "md" => Format::Markdown,
-            "json" => Format::Json,
-            _ => Format::Stream,
-        };
-        let mut summarize = Summarize::new(Options { max_tokens, all, language, format });
+        let given = given.summarizing;
+        let format: Format = given.format.parse()?;
+        let language = (given.lang != "auto").then(|| given.lang.parse()).transpose()?;
+        let mut filter =
+            Summarize::new(Options { max_tokens: given.max_tokens, all: given.all, language, format });
+        if let Some(command) = given.exec {
+            let command = command.to_string_lossy().into_owned();
+            let redact = !given.no_redact;
+            filter =
+                filter.with_exec(summarize::exec(command, given.exec_timeout, given.exec_budget, redact)?);
+        }
         let mut source = Source::new(stage.input()?, "stdin");
-        filter::run(&mut source, &mut summarize, stage.via.clone(), &mut stage.out, &mut stage.report)?;
-        for text in summarize.take_texts() {
+        filter::run(&mut source, &mut filter, stage.via.clone(), &mut stage.out, &mut stage.report)?;
+        for text in filter.take_texts() {
             stage.out.line(&text)?;
         }
-        if summarize.untouched() > 0 {
+        for warning in filter.take_warnings() {
+            stage.report.say(&warning);
+        }
+        if filter.untouched() > 0 {
             stage.report.say("nothing was left out, so there is no summary; --all makes one");
         }
         Ok(Exit::Done)

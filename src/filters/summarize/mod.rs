@@ -30,6 +30,7 @@ mod choose;
 mod findings;
 mod ledger;
 mod prompts;
+mod prose;
 mod terms;
 mod words;
 mod work;
@@ -41,10 +42,11 @@ use super::Filter;
 use crate::record::{End, Harness, Origin, Reason, Role, Session, Status};
 use crate::stream::json::{Tape, Value, write_string};
 use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
-use crate::tokens::Exact;
+use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
 use ledger::{Earlier, Ledger};
 use prompts::Prompt;
+pub use prose::{Exec, Redact};
 use terms::By;
 pub use words::Language;
 use words::Section;
@@ -52,6 +54,9 @@ use work::At;
 
 /// Size of a summary when neither the options nor the session tell one, in tokens.
 const SIZE: u64 = 2_000;
+
+/// What frames a message, in tokens.
+const FRAME: u64 = 8;
 
 /// Of a kept tool result, so many bytes are looked at for names.
 const LOOKED: usize = 8 << 10;
@@ -87,6 +92,22 @@ pub enum Format {
     Json,
 }
 
+impl std::str::FromStr for Format {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Format> {
+        match word {
+            "stream" => Ok(Format::Stream),
+            "md" => Ok(Format::Markdown),
+            "json" => Ok(Format::Json),
+            _ => Err(Error::Usage {
+                what: format!("no summary comes as {word:?}"),
+                hint: Some("stream, md or json".to_owned()),
+            }),
+        }
+    }
+}
+
 /// The filter.
 #[derive(Debug, Default)]
 pub struct Summarize {
@@ -95,7 +116,9 @@ pub struct Summarize {
     spool: Spool,
     ledger: Ledger,
     state: State,
+    exec: Option<Exec>,
     texts: Vec<String>,
+    warnings: Vec<String>,
     untouched: u64,
 }
 
@@ -127,6 +150,17 @@ impl Summarize {
         std::mem::take(&mut self.texts)
     }
 
+    /// Has a command make prose of each ledger. Where it fails, the ledger stands for itself.
+    pub fn with_exec(mut self, exec: Exec) -> Summarize {
+        self.exec = Some(exec);
+        self
+    }
+
+    /// What went wrong without ending the work, since the last look: one line each.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     /// Sessions that passed without a summary because nothing had been left out.
     pub fn untouched(&self) -> u64 {
         self.untouched
@@ -139,7 +173,12 @@ impl Summarize {
 
     fn begin(&mut self, record: &Record<'_>) -> Result<()> {
         let session: Session = record.decode()?;
-        let reserve = session.budget.as_ref().map(|b| b.summary_reserve);
+        let reserve = session.budget.as_ref().map(|budget| {
+            // the reserve is in tokens of the target's family; what frames a message is paid from it
+            let factor = budget.factor.unwrap_or_else(|| Family::Unknown.factor()).max(1);
+            let o200k = u128::from(budget.summary_reserve) * 1000 / u128::from(factor);
+            u64::try_from(o200k).unwrap_or(u64::MAX).saturating_sub(FRAME)
+        });
         let size = self.options.max_tokens.or(reserve).unwrap_or(SIZE);
         let bytes = usize::try_from(size.saturating_mul(50)).unwrap_or(usize::MAX).clamp(64 << 10, 2 << 20);
         self.ledger = Ledger::new(session, bytes);
@@ -150,7 +189,7 @@ impl Summarize {
 
     /// Holds a record until the summary is known.
     fn hold(&mut self, record: &Record<'_>) -> Result<()> {
-        if self.options.format == Format::Stream {
+        if self.options.format == Format::Stream || self.exec.is_some() {
             self.spool.push(record.line())?;
             self.state.spooled += 1;
         }
@@ -313,7 +352,7 @@ impl Summarize {
         self.untouched += u64::from(!wanted && end.failed.is_none());
         if self.options.format != Format::Stream {
             self.texts.extend(made);
-            return Ok(());
+            return self.spool.clear();
         }
         if let Some(session) = &state.session {
             out.put(session)?;
@@ -346,31 +385,64 @@ impl Summarize {
     }
 
     /// The summary's text; `None` when there is nothing to tell.
-    fn summary(&self, size: u64) -> Result<Option<String>> {
+    fn summary(&mut self, size: u64) -> Result<Option<String>> {
         let language = self.options.language.unwrap_or(match self.ledger.prompts.wide() {
             0..30 => Language::English,
             _ => Language::Chinese,
         });
-        let whole = self.whole();
         let counter = Exact::o200k().map_err(|e| Error::failed(e.to_string()))?;
-        let lines = self.ledger.lines(language, whole);
-        if lines.iter().all(|line| line.section == Section::Environment) {
-            return Ok(None);
-        }
         let opening = language.pick(OPENING[0], OPENING[1]);
-        let likely = |name| self.ledger.likely(name, whole);
-        let mut chosen = choose::choose(lines, opening, language, size, &counter, &likely);
-        loop {
-            let text = choose::print(&chosen, opening, language);
-            if choose::cost(&counter, &text) <= size {
-                let telling = chosen.iter().any(|line| line.section != Section::Environment);
-                return Ok(telling.then_some(text));
+        let Some(chosen) = self.choose(size, language, opening, &counter) else { return Ok(None) };
+        if self.options.format == Format::Json {
+            return Ok(Some(json(&self.ledger.session, language, &chosen)));
+        }
+        let text = choose::print(&chosen, opening, language);
+        let Some(exec) = &mut self.exec else { return Ok(Some(text)) };
+        match exec.prose(&text, size, &self.spool) {
+            Ok(prose) if !prose.is_empty() => {
+                Ok(Some(prose::verified(&prose, &chosen, opening, language, size, &counter)))
             }
-            if chosen.pop().is_none() {
-                return Ok(None);
+            outcome => {
+                let why = outcome.err().map_or_else(|| "it printed nothing".to_owned(), |e| e.to_string());
+                self.warnings.push(format!("--exec: {why}; the summary is the ledger"));
+                Ok(Some(text))
             }
         }
     }
+
+    /// The lines of a summary of at most `size` tokens; `None` when they would tell nothing.
+    fn choose(
+        &self,
+        size: u64,
+        language: Language,
+        opening: &str,
+        counter: &dyn Counter,
+    ) -> Option<Vec<choose::Line>> {
+        let whole = self.whole();
+        let lines = self.ledger.lines(language, whole);
+        let likely = |name| self.ledger.likely(name, whole);
+        let mut chosen = choose::choose(lines, opening, language, size, counter, &likely);
+        // tokens of lines do not quite add up to those of the whole
+        while choose::cost(counter, &choose::print(&chosen, opening, language)) > size {
+            chosen.pop()?;
+        }
+        chosen.iter().any(|line| line.section != Section::Environment).then_some(chosen)
+    }
+}
+
+/// The summary as one JSON object. Every section is there, whether it has lines or not.
+fn json(session: &Session, language: Language, lines: &[choose::Line]) -> String {
+    let word = |text: &str| serde_json::Value::from(text);
+    let mut object = serde_json::Map::new();
+    object.insert("session_id".into(), word(&session.session_id));
+    object.insert("source_agent".into(), word(&session.source_agent));
+    object.insert("language".into(), word(language.pick("en", "zh")));
+    for section in Section::ALL {
+        let lines = lines.iter().filter(|line| line.section == section);
+        let list = lines.map(|line| serde_json::json!({"text": line.text, "seq": line.seqs}));
+        object.insert(section.key().into(), list.collect());
+    }
+    serde_json::Value::Object(object).to_string()
 }
 
 /// The record of a summary.

@@ -87,10 +87,6 @@ impl Prompts {
         });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
     pub(super) fn all(&self) -> &[Prompt] {
         &self.list
     }

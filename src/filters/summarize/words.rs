@@ -1,5 +1,7 @@
 //! The words of the summary, in the languages it is written in.
 
+use crate::stream::{Error, Result};
+
 /// Language of the headings and of the words of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
@@ -8,6 +10,21 @@ pub enum Language {
     English,
     /// Chinese, simplified.
     Chinese,
+}
+
+impl std::str::FromStr for Language {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Language> {
+        match word {
+            "en" => Ok(Language::English),
+            "zh" => Ok(Language::Chinese),
+            _ => Err(Error::Usage {
+                what: format!("no summary is written in {word:?}"),
+                hint: Some("en or zh".to_owned()),
+            }),
+        }
+    }
 }
 
 /// The parts of a summary, in their order. Their names in JSON are stable: packages are built on them.
