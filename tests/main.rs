@@ -14,4 +14,5 @@ mod layers;
 mod pair;
 mod proof;
 mod reading;
+mod summarize;
 mod support;

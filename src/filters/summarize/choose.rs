@@ -25,6 +25,13 @@ impl Line {
         Line { section, text, seqs: vec![seq], worth, more: Vec::new() }
     }
 
+    /// Adds records that say a part of it.
+    pub(super) fn refer(&mut self, seqs: impl IntoIterator<Item = u64>) {
+        self.seqs.extend(seqs);
+        self.seqs.sort_unstable();
+        self.seqs.dedup();
+    }
+
     /// As it is printed, without line feed.
     pub(super) fn print(&self) -> String {
         let refs: Vec<String> = self.seqs.iter().map(|seq| format!("#{seq}")).collect();
@@ -171,9 +178,7 @@ fn lengthen(
         let mut longer = line.clone();
         longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") { ": " } else { ", " });
         longer.text.push_str(&name);
-        if !longer.seqs.contains(&seq) {
-            longer.seqs.insert(0, seq);
-        }
+        longer.refer([seq]);
         let more = cost(counter, &longer.print()).saturating_sub(before);
         if more <= left {
             left -= more;

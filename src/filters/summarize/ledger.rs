@@ -249,7 +249,7 @@ impl Ledger {
             lines.push(self.error_line(failure, language));
         }
         for end in &self.work.dead_ends {
-            let files: Vec<String> = end.files.iter().map(|f| format!("`{}`", self.path(f))).collect();
+            let files: Vec<String> = end.files.iter().map(|(f, _)| format!("`{}`", self.path(f))).collect();
             let text = format!(
                 "{}: `{}` {} {}",
                 language.pick("dead end", "死胡同"),
@@ -257,7 +257,9 @@ impl Ledger {
                 language.pick("took back", "撤回了"),
                 files.join(", ")
             );
-            lines.push(Line::new(Section::Errors, text, end.at.seq, 4.0));
+            let mut line = Line::new(Section::Errors, text, end.at.seq, 4.0);
+            line.refer(end.files.iter().map(|(_, seq)| *seq));
+            lines.push(line);
         }
     }
 
@@ -285,7 +287,7 @@ impl Ledger {
             text.push_str(language.pick(", ok now", "，现已成功"));
         }
         if !failure.by.is_empty() {
-            let files: Vec<String> = failure.by.iter().map(|f| format!("`{}`", self.path(f))).collect();
+            let files: Vec<String> = failure.by.iter().map(|(f, _)| format!("`{}`", self.path(f))).collect();
             let list = files.join(", ");
             match language {
                 Language::English => text.push_str(&format!(", after work on {list}")),
@@ -294,7 +296,8 @@ impl Ledger {
         }
         text.push(')');
         let mut line = Line::new(Section::Errors, text, failure.at.seq, worth);
-        line.seqs.extend(failure.resolved.map(|at| at.seq));
+        line.refer(failure.by.iter().map(|(_, seq)| *seq).chain([failure.called]));
+        line.refer(failure.resolved.map(|at| at.seq));
         line
     }
 

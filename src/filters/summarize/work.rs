@@ -79,11 +79,13 @@ pub(super) struct Failure {
     pub(super) line: String,
     /// The result that tells it.
     pub(super) at: At,
+    /// The call that failed.
+    pub(super) called: u64,
     pub(super) times: u32,
     /// The run without it, if one came.
     pub(super) resolved: Option<At>,
-    /// Files changed between.
-    pub(super) by: Vec<String>,
+    /// Files changed between, each with its call.
+    pub(super) by: Vec<(String, u64)>,
     /// Whether a command failed, not one of the model's own tools.
     pub(super) command: bool,
     signature: u64,
@@ -100,7 +102,8 @@ pub(super) struct Search {
 #[derive(Debug)]
 pub(super) struct DeadEnd {
     pub(super) command: String,
-    pub(super) files: Vec<String>,
+    /// Each with its last change.
+    pub(super) files: Vec<(String, u64)>,
     pub(super) at: At,
 }
 
@@ -125,7 +128,8 @@ pub(super) struct Work {
     pub(super) plan: Vec<(Step, At)>,
     /// Tasks that are kept one a call, with their numbers.
     tasks: Vec<(String, Step, At)>,
-    edits: VecDeque<(u32, String)>,
+    /// The newest changes: position, record, file.
+    edits: VecDeque<(u32, u64, String)>,
     entries: usize,
     /// Whether the last result was a refusal of the user.
     pub(super) refused: bool,
@@ -166,7 +170,7 @@ impl Work {
                 Some((path, _)) => format!("{name} {path}"),
                 None => name.clone(),
             };
-            self.failed(terms::key(&what), what, &error, false, at);
+            self.failed(terms::key(&what), what, &error, false, called.seq, at);
         } else if let Some((path, _)) = call.files.first() {
             self.worked(terms::key(&format!("{name} {path}")), at);
         }
@@ -203,7 +207,7 @@ impl Work {
     fn touch(&mut self, path: &str, effect: Effect, at: At, text: &str) {
         let changes = effect != Effect::Read;
         if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
-            self.edits.push_back((at.position, path.to_owned()));
+            self.edits.push_back((at.position, at.seq, path.to_owned()));
             if self.edits.len() > 64 {
                 self.edits.pop_front();
             }
@@ -265,7 +269,7 @@ impl Work {
         let key = terms::key(&key);
         let looks = only_looks(&shown);
         if status.is_error() && !self.refused && !(looks && error.is_empty()) {
-            self.failed(key, shown.clone(), error, true, at);
+            self.failed(key, shown.clone(), error, true, called.seq, at);
         } else if status == Status::Ok {
             self.worked(key, at);
         }
@@ -275,12 +279,12 @@ impl Work {
                 .any(|c| shown.starts_with(c))
             && !shown.starts_with("git stash pop")
         {
-            let mut files: Vec<String> = Vec::new();
-            for (_, path) in self.edits.iter().rev() {
+            let mut files: Vec<(String, u64)> = Vec::new();
+            for (_, seq, path) in self.edits.iter().rev() {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 let named = shown.contains(name) || !shown.contains("-- ");
-                if named && !files.contains(path) && files.len() < 3 {
-                    files.push(path.clone());
+                if named && files.len() < 3 && !files.iter().any(|(known, _)| known == path) {
+                    files.push((path.clone(), *seq));
                 }
             }
             if !files.is_empty() {
@@ -318,7 +322,7 @@ impl Work {
         }
     }
 
-    fn failed(&mut self, key: u64, what: String, line: &str, command: bool, at: At) {
+    fn failed(&mut self, key: u64, what: String, line: &str, command: bool, called: u64, at: At) {
         let signature = terms::key(&signature(line));
         if let Some(index) = self.failing.get(&key).copied()
             && let Some(known) = self.failures.get_mut(index)
@@ -326,6 +330,7 @@ impl Work {
             if known.signature == signature {
                 known.times += 1;
                 known.at = at;
+                known.called = called;
                 return;
             }
             // another error took its place: the earlier one is over
@@ -339,6 +344,7 @@ impl Work {
             what: clipped(&one_line(&what), SHOWN, 0),
             line: clipped(line, SHOWN, 0),
             at,
+            called,
             times: 1,
             resolved: None,
             by: Vec::new(),
@@ -351,9 +357,10 @@ impl Work {
         let Some(index) = self.failing.remove(&key) else { return };
         let Some(failure) = self.failures.get_mut(index) else { return };
         failure.resolved = Some(at);
-        for (position, path) in self.edits.iter().rev() {
-            if *position > failure.at.position && !failure.by.contains(path) && failure.by.len() < 2 {
-                failure.by.push(path.clone());
+        for (position, seq, path) in self.edits.iter().rev() {
+            let new = !failure.by.iter().any(|(known, _)| known == path);
+            if *position > failure.at.position && new && failure.by.len() < 2 {
+                failure.by.push((path.clone(), *seq));
             }
         }
     }
@@ -564,7 +571,7 @@ mod tests {
         touch(&mut work, 3, "a.rs", Effect::Edit);
         run(&mut work, 5, "cd y && cargo test 2>&1 | tail -3", Status::Ok, "");
         assert_eq!(work.failures[0].resolved.map(|a| a.seq), Some(6));
-        assert_eq!(work.failures[0].by, ["a.rs"]);
+        assert_eq!(work.failures[0].by, [("a.rs".to_owned(), 3)]);
         let command = work.commands.values().next().unwrap();
         assert_eq!((work.commands.len(), command.runs, command.status), (1, 2, Status::Ok));
         // another error of the same command ends the first
