@@ -15,5 +15,6 @@ mod pair;
 mod proof;
 mod reading;
 mod seen;
+mod summarize;
 mod support;
 mod trim;

@@ -21,11 +21,13 @@
 
 mod config;
 mod progress;
+mod summarize;
 mod terminal;
 mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
+pub use summarize::Summarizing;
 pub use terminal::{is_unsafe, safe, safe_json};
 pub use trim::Trimming;
 pub use write::Writing;

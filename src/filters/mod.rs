@@ -1,6 +1,7 @@
 //! Filters: records in, records out.
 
 pub mod pair;
+pub mod summarize;
 pub mod trim;
 
 use crate::stream::{Record, Result, Sink};

@@ -134,6 +134,9 @@ pub struct Budget {
     pub note_reserve: u64,
     /// How it was counted.
     pub tokenizer: String,
+    /// Thousandths of such a token for one of o200k.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<u64>,
 }
 
 /// One filter that touched the stream. Options only, never content.

@@ -13,6 +13,7 @@
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
 //! | `report` | what people hear of the work |
+//! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
 
 mod draft;
@@ -25,6 +26,7 @@ mod place;
 mod queue;
 mod record;
 mod report;
+mod runner;
 mod simd;
 mod sink;
 mod source;
@@ -41,6 +43,7 @@ pub use place::{Placing, append_line, refuse_existing};
 pub use queue::{Held, Queue};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
+pub use runner::Runner;
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};

@@ -115,6 +115,7 @@ impl Options {
             summary_reserve: self.summary_reserve.unwrap_or_else(|| part(SUMMARY)),
             note_reserve: part(NOTE),
             tokenizer: self.tokenizer.name().to_owned(),
+            factor: Some(self.family.factor()),
         }
     }
 
