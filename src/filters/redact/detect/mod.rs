@@ -182,6 +182,7 @@ pub struct Detector {
     active: Vec<bool>,
     ids: Vec<RuleId>,
     keywords: Keywords,
+    names: assign::Names,
     /// What is done at each keyword, by its number.
     acts: Vec<Act>,
     digits: Vec<(usize, Class)>,
@@ -258,7 +259,10 @@ impl Detector {
         }
         let keywords =
             Keywords::new(patterns.into_iter().enumerate().map(|(number, pattern)| (pattern, number)));
+        let names =
+            assign::Names::new(&table).map_err(|error| Error::failed(format!("words of names: {error}")))?;
         Ok(Detector {
+            names,
             table,
             active,
             ids,
@@ -277,7 +281,7 @@ impl Detector {
     pub fn find(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let mut scan = Scan::new(text, &self.table, &self.active, &mut found);
+        let mut scan = Scan::new(text, &self.table, &self.active, &self.names, &mut found);
         self.keywords(&mut scan);
         if let Some(name) = name.filter(|_| self.assigns) {
             assign::whole(&mut scan, name);
