@@ -440,8 +440,8 @@ pub(super) fn whole(scan: &mut Scan<'_>, name: &[u8]) {
     }
     let name_bytes = name;
     let name = scan.names.name(name);
-    let tail = |tail: &&str| name.bytes().ends_with(tail.as_bytes());
-    if !TAILS.iter().any(|t| tail(&t)) && !EXACT_TAILS.iter().any(|t| name_bytes.ends_with(t.as_bytes())) {
+    let tail = |tail: &str| name.bytes().ends_with(tail.as_bytes());
+    if !TAILS.iter().any(|t| tail(t)) && !EXACT_TAILS.iter().any(|t| name_bytes.ends_with(t.as_bytes())) {
         return;
     }
     let start = name_start(name_bytes, name_bytes.len());
@@ -520,10 +520,10 @@ fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
         "redis",
     ];
     let head = part(text, start, at);
-    let ends = |word: &&str| {
+    let ends = |word: &str| {
         head.len() >= word.len() && head[head.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
     };
-    !COMPOUNDS.iter().any(|word| ends(&word))
+    !COMPOUNDS.iter().any(|word| ends(word))
 }
 
 /// Behind what may still follow the keyword in a name: a number, the environment, an encoding.
@@ -790,6 +790,11 @@ fn judge(
         || value::placeholder(value)
         || value::path(value)
     {
+        return;
+    }
+    // Text of another script, escaped: `\\u5bc6\\u7801`. Signs of ASCII are escaped so, too.
+    let foreign = memchr::memmem::find(value, b"\\u").is_some_and(|at| !starts(value, at + 2, b"00"));
+    if foreign {
         return;
     }
     if says == Says::Login {

@@ -174,7 +174,7 @@ pub(crate) fn kubernetes(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize
             to += 1;
         }
         let token = part(text, value, to);
-        let sound = token.len() >= 8 && token.len() % 4 == 0 && !value::words(token);
+        let sound = token.len() >= 8 && token.len().is_multiple_of(4) && !value::words(token);
         if sound && value > start {
             scan.hit(rule, value, to, Confidence::High);
         }

@@ -61,8 +61,6 @@ const fn kinds() -> [u16; 256] {
 /// A set of bytes that a part of a token is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// Letters.
-    Alpha,
     /// Letters and digits.
     Alnum,
     /// Letters, digits, `_` and `-`: base64url.
@@ -93,14 +91,13 @@ pub(crate) enum Set {
 
 impl Set {
     /// How many there are.
-    const COUNT: usize = 14;
+    const COUNT: usize = Set::Parameter as usize + 1;
 
     const fn mask(self) -> u16 {
         const ALNUM: u16 = UPPER | LOWER | DIGIT;
         const PARAMETER: u16 =
             ALNUM | UNDERSCORE | DASH | DOT | PLUS_SLASH | EQUALS | PERCENT | SIGN | COLON | TILDE;
         match self {
-            Set::Alpha => UPPER | LOWER,
             Set::Alnum => ALNUM,
             Set::Word => ALNUM | UNDERSCORE | DASH,
             Set::Dotted => ALNUM | UNDERSCORE | DASH | DOT,

@@ -237,10 +237,8 @@ impl Detector {
                 Shape::Parts(_) | Shape::Hand(_) => {}
             }
             for word in rule.words {
-                for pattern in cases(word, rule.cases) {
-                    patterns.push(pattern);
-                    acts.push(Act::Rule(place));
-                }
+                patterns.push(word.as_bytes().to_vec());
+                acts.push(Act::Rule(place));
             }
             if rule.id == "host" {
                 for suffix in &choice.host_suffixes {
@@ -250,7 +248,7 @@ impl Detector {
             }
         }
         if assigns {
-            let words = assign::TAILS.iter().flat_map(|word| cases(word, true));
+            let words = assign::TAILS.iter().flat_map(|word| cases(word));
             let exact = assign::EXACT_TAILS.iter().map(|word| word.as_bytes().to_vec());
             for pattern in words.chain(exact) {
                 patterns.push(pattern);
@@ -367,15 +365,11 @@ impl Detector {
     }
 }
 
-/// A keyword, and if it counts in all cases, in capitals and with one capital.
-fn cases(word: &str, all: bool) -> Vec<Vec<u8>> {
-    let mut spelled = vec![word.as_bytes().to_vec()];
-    if all {
-        let mut title = word.as_bytes().to_vec();
-        if let Some(first) = title.first_mut() {
-            first.make_ascii_uppercase();
-        }
-        spelled.extend([title, word.to_ascii_uppercase().into_bytes()]);
+/// A keyword as it stands, in capitals and with one capital.
+fn cases(word: &str) -> [Vec<u8>; 3] {
+    let mut title = word.as_bytes().to_vec();
+    if let Some(first) = title.first_mut() {
+        first.make_ascii_uppercase();
     }
-    spelled
+    [word.as_bytes().to_vec(), title, word.to_ascii_uppercase().into_bytes()]
 }

@@ -209,7 +209,7 @@ pub(super) fn lookup(value: &[u8]) -> bool {
         // Crypt hashes and passwords may begin with `$`, variables go on with a letter, `{` or `(`.
         let dollar = value.first() == Some(&b'$') && byte(value, 1) != b'$';
         let variable = matches!(byte(value, 1), b'{' | b'(' | b'_' | b'a'..=b'z' | b'A'..=b'Z');
-        let named = value.get(1..).is_some_and(|rest| words(rest));
+        let named = value.get(1..).is_some_and(words);
         if !dollar || (variable && (named || !byte(value, 1).is_ascii_alphabetic())) {
             return true;
         }
