@@ -106,7 +106,7 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
     let text = told(&busy());
     for line in [
         "## Goal\n- Port the zq_importer to the new storage layer. (#1)",
-        "## Open request\n- Which of the two variants? (#13)",
+        "## Open request\n- Which of the two variants? (#14)",
         "- Never touch vendor/gen_file. (#7)",
         "- [ ] Write docs (#12)",
         "- created `src/new_file.rs`: made_here (#2)",
@@ -133,7 +133,7 @@ fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
     let lines: Vec<Json> = input.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(out[0], lines[0]);
     assert_eq!(out[2..out.len() - 1], lines[1..lines.len() - 1]);
-    assert_eq!((&out[out.len() - 1]["messages"], &out[out.len() - 1]["live"]), (&json!(14), &json!(5)));
+    assert_eq!((&out[out.len() - 1]["messages"], &out[out.len() - 1]["live"]), (&json!(15), &json!(6)));
     let text = out[1]["content"].as_str().unwrap();
     // the kept prompts are named, not told again; the plan is kept, too
     assert!(text.contains("kept below: Port the zq_importer"), "{text}");
@@ -331,7 +331,7 @@ fn a_command_makes_prose_and_loses_no_facts() {
         !text.contains("created `src/new_file.rs`") && text.contains("Never touch vendor/gen_file. (#7)"),
         "{text}"
     );
-    assert!(text.contains("## Open request\n- Which of the two variants? (#13)"));
+    assert!(text.contains("## Open request\n- Which of the two variants? (#14)"));
     assert!(
         input.contains("<ledger>") && input.contains("[call] Edit") && input.contains("[result] error[E9]"),
         "{input}"
