@@ -4,7 +4,6 @@ use relay::cli::{self, Exit, Trimming};
 use relay::filters::trim::Options;
 use relay::pipeline::{filter, trim};
 use relay::stream::Source;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Fit the live conversation into a budget of tokens: what is left out is marked, what is long is shortened
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
         })?;
         let mut source = Source::new(stage.input()?, "stdin");
         filter::run(&mut source, &mut fit, stage.via.clone(), &mut stage.out, &mut stage.report)?;
-        trim::explain(&fit.take_explanations(), std::io::stderr().is_terminal(), &mut stage.report);
+        trim::explain(&fit.take_explanations(), stage.report.is_terminal(), &mut stage.report);
         Ok(Exit::Done)
     })
 }

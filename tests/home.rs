@@ -181,3 +181,30 @@ fn originals_are_put_back_line_by_line() {
         }
     }
 }
+
+/// Such a file is half a conversation, which is not handed over, but it is whole as a file.
+#[test]
+fn a_rollout_without_the_one_before_it_is_put_back_all_the_same() {
+    let (id, base) = ("019a0000-0000-7000-8000-00000000000a", "019a0000-0000-7000-8000-00000000000b");
+    let at = "2026-11-01T10:00:00.000Z";
+    let base = json!({"thread_id": base, "end_ordinal_exclusive": 9, "end_byte_offset": 900});
+    let meta = json!({"id": id, "timestamp": at, "cwd": "/p", "originator": "codex-tui", "cli_version": "0.171.0", "history_base": base});
+    let says = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "on"}]});
+    let lines = [
+        json!({"timestamp": at, "type": "session_meta", "payload": meta}),
+        json!({"timestamp": at, "type": "response_item", "payload": says}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let sandbox = Sandbox::new();
+    let file = sandbox.write(format!("rollout-2026-11-01T10-00-00-{id}.jsonl"), &text);
+    let pipe = |more: &str| {
+        let read = format!("relay-read codex {}", file.display());
+        sandbox.shell(&format!("{read} | relay-write codex --json --project . {more}")).run()
+    };
+    let refused = pipe("").expect_code(3);
+    assert!(refused.errors().contains("it continues rollout"), "{}", refused.errors());
+    // relay-read has its exit code for the half conversation, and relay-write its own
+    let restored = pipe("--restore").expect_code(3);
+    let restored: Value = serde_json::from_str(restored.text().trim()).unwrap();
+    assert_eq!(std::fs::read_to_string(path(&restored)).unwrap(), text);
+}

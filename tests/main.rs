@@ -14,5 +14,7 @@ mod layers;
 mod pair;
 mod proof;
 mod reading;
+mod seen;
 mod summarize;
 mod support;
+mod trim;

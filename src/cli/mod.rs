@@ -163,6 +163,11 @@ impl Report {
         let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
     }
 
+    /// Whether people look at it rather than a file or program.
+    pub fn is_terminal(&self) -> bool {
+        io::stderr().is_terminal()
+    }
+
     fn error(&mut self, error: &anyhow::Error) {
         let name = self.name.clone();
         self.print(&name, &format!("{error:#}"));

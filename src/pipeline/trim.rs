@@ -70,11 +70,16 @@ impl Fit {
 /// Hands what was paired to the trimming.
 struct Paired<'a> {
     trim: &'a mut Trim,
+    /// The record that is paired: it mostly comes out as the very bytes it is, and need not be read again.
+    now: Option<&'a Record<'a>>,
     out: &'a mut dyn Sink,
 }
 
 impl Sink for Paired<'_> {
     fn put(&mut self, line: &[u8]) -> Result<()> {
+        if let Some(same) = self.now.filter(|now| std::ptr::eq(now.line(), line)) {
+            return self.trim.record(same, self.out);
+        }
         // an empty tape owns no memory, and most lines do not need one
         let mut tape = crate::stream::json::Tape::new();
         self.trim.record(&Record::new(line, &mut tape)?, self.out)
@@ -83,11 +88,11 @@ impl Sink for Paired<'_> {
 
 impl Filter for Fit {
     fn record(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
-        self.pair.record(record, &mut Paired { trim: &mut self.trim, out })
+        self.pair.record(record, &mut Paired { trim: &mut self.trim, now: Some(record), out })
     }
 
     fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
-        self.pair.end(&mut Paired { trim: &mut self.trim, out })?;
+        self.pair.end(&mut Paired { trim: &mut self.trim, now: None, out })?;
         self.trim.end(out)
     }
 }

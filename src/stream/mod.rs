@@ -31,6 +31,7 @@ mod simd;
 mod sink;
 mod source;
 mod spool;
+mod table;
 mod world;
 
 pub use draft::{By, Draft, number};
@@ -46,4 +47,5 @@ pub use runner::Runner;
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};
+pub use table::{Row, Table};
 pub use world::World;

@@ -76,12 +76,32 @@ impl Client {
             .then(|| Client { program: "/usr/bin/env".into(), first: vec!["node".into(), script.into()] })
     }
 
+    /// The client itself, for a link on a PATH.
+    pub(crate) fn program(&self) -> &Path {
+        Path::new(&self.program)
+    }
+
     /// A run of this client that can reach nothing but the mock.
     fn run(&self, sandbox: &Sandbox, mock: &Mock) -> Run {
-        sandbox
-            .command(&self.program)
-            .args(&self.first)
+        self.sealed(sandbox.command(&self.program), mock)
+    }
+
+    /// The same in a terminal; it ends well as soon as the screen shows `word`, which has no space in it.
+    fn run_on_screen(&self, sandbox: &Sandbox, mock: &Mock, word: &str) -> Run {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/terminal.py");
+        let screen = sandbox.command("/usr/bin/env").args(&["python3".as_ref(), script.as_os_str()]);
+        self.sealed(screen.args(&[word, "60", "", "--"]).args(&[&self.program]), mock)
+    }
+
+    fn sealed(&self, run: Run, mock: &Mock) -> Run {
+        run.args(&self.first)
             .env("TERM", "xterm-256color")
+            .env("MOCK_TOKEN", "none")
+            .env("ANTHROPIC_BASE_URL", mock.url())
+            .env("ANTHROPIC_API_KEY", "none")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
             // Refuses every tunnel, and keeps the try.
             .env("HTTPS_PROXY", mock.url())
             .env("NO_PROXY", "127.0.0.1,localhost")
@@ -153,12 +173,8 @@ impl CodexResume {
     }
 }
 
-/// `codex exec resume ID PROBE` in a sandbox whose CODEX_HOME holds the thread already: the way from
-/// `relay-write codex` to the model. The CODEX_HOME gets a config.toml that knows only the mock.
-///
-/// Panics unless the client ends well and asks the model the probe.
-pub(crate) fn resume_codex_in(sandbox: &Sandbox, client: &Client, id: &str) -> CodexResume {
-    let mock = Mock::openai(REPLY);
+/// Gives the sandbox's CODEX_HOME a config.toml that knows only the mock.
+fn configure_codex(sandbox: &Sandbox, mock: &Mock) {
     let config = format!(
         r#"model = "gpt-5.1-codex"
 model_provider = "mock"
@@ -194,11 +210,17 @@ trust_level = "trusted"
         Value::from(sandbox.project().to_str().unwrap())
     );
     std::fs::write(sandbox.codex_home().join("config.toml"), config).unwrap();
-    let output = client
-        .run(sandbox, &mock)
-        .args(&["exec", "--skip-git-repo-check", "resume", id, PROBE])
-        .env("MOCK_TOKEN", "none")
-        .run();
+}
+
+/// `codex exec resume ID PROBE` in a sandbox whose CODEX_HOME holds the thread already: the way from
+/// `relay-write codex` to the model. The CODEX_HOME gets a config.toml that knows only the mock.
+///
+/// Panics unless the client ends well and asks the model the probe.
+pub(crate) fn resume_codex_in(sandbox: &Sandbox, client: &Client, id: &str) -> CodexResume {
+    let mock = Mock::openai(REPLY);
+    configure_codex(sandbox, &mock);
+    let output =
+        client.run(sandbox, &mock).args(&["exec", "--skip-git-repo-check", "resume", id, PROBE]).run();
     let requests = mock.requests();
     let account = account(&output, &requests);
     assert!(!output.timed_out && output.code() == 0, "Codex did not resume {id}: {account}");
@@ -298,19 +320,21 @@ pub(crate) fn claude_project(folder: &Path) -> String {
 ///
 /// Panics unless the client ends well and asks the model the probe.
 pub(crate) fn resume_claude_in(sandbox: &Sandbox, client: &Client, id: &str) -> ClaudeResume {
+    go_on_in_claude(sandbox, client, &["--resume", id])
+}
+
+/// The same for another `way` to name the session, such as `--continue`.
+pub(crate) fn go_on_in_claude(sandbox: &Sandbox, client: &Client, way: &[&str]) -> ClaudeResume {
     let mock = Mock::anthropic(REPLY);
     let output = client
         .run(sandbox, &mock)
-        .args(&["-p", "--output-format", "json", "--resume", id, "--", PROBE])
-        .env("ANTHROPIC_BASE_URL", mock.url())
-        .env("ANTHROPIC_API_KEY", "none")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-        .env("DISABLE_TELEMETRY", "1")
-        .env("DISABLE_AUTOUPDATER", "1")
+        .args(&["-p", "--output-format", "json"])
+        .args(way)
+        .args(&["--", PROBE])
         .run();
     let requests = mock.requests();
     let account = account(&output, &requests);
-    assert!(!output.timed_out && output.code() == 0, "Claude Code did not resume {id}: {account}");
+    assert!(!output.timed_out && output.code() == 0, "Claude Code did not resume {way:?}: {account}");
     // 2.0 also warms up its subagents, with tools but without the probe; titles and the like come without tools.
     let offers_tools = |body: &Value| body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let Some(body) = probed(&requests, "/v1/messages").find(|body| offers_tools(body)) else {
@@ -323,6 +347,27 @@ pub(crate) fn resume_claude_in(sandbox: &Sandbox, client: &Client, id: &str) -> 
         said["session_id"].as_str().unwrap_or_else(|| panic!("no session named: {account}")).to_owned();
     let turns = probed(&requests, "/v1/messages").filter(|body| offers_tools(body)).count();
     ClaudeResume { session_id, messages, turns, strays: strays(&requests), output }
+}
+
+/// Opens the list of sessions that Codex offers in the sandbox's project and waits for a word in it. The output
+/// is what was drawn; its code is not 0 when the word did not come.
+pub(crate) fn codex_picker(sandbox: &Sandbox, client: &Client, word: &str) -> Output {
+    let mock = Mock::openai(REPLY);
+    configure_codex(sandbox, &mock);
+    client.run_on_screen(sandbox, &mock, word).args(&["resume"]).run()
+}
+
+/// The same for Claude Code.
+pub(crate) fn claude_picker(sandbox: &Sandbox, client: &Client, word: &str) -> Output {
+    let mock = Mock::anthropic(REPLY);
+    let settled = serde_json::json!({
+        "hasCompletedOnboarding": true,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": ["none"], "rejected": []},
+        "projects": {sandbox.project().to_str().unwrap(): {"hasTrustDialogAccepted": true}},
+    });
+    std::fs::write(sandbox.claude_home().join(".claude.json"), settled.to_string()).unwrap();
+    client.run_on_screen(sandbox, &mock, word).args(&["--resume"]).run()
 }
 
 /// Puts a copy of a session file (`ID.jsonl`) where a fresh Claude Code looks for it, and resumes it there. `None`

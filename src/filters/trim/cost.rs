@@ -1,15 +1,19 @@
 //! What a record costs the target's model.
 
+use super::forms::INPUT;
 use crate::record::{Harness, Origin, Role};
 use crate::stream::json::{self, Text, Value};
 use crate::stream::{Head, Record};
-use crate::tokens::{Counter, Family, image};
+use crate::tokens::{Counter, Family, estimate_escaped, image};
 
 /// What a document costs, in tokens. Vendors count its pages, which nobody here looks at.
 const DOCUMENT: u64 = 1_500;
 
-/// Texts longer than this, in bytes as they are escaped, may be shortened.
-const LONG: usize = 100;
+/// Results longer than this, in bytes as they are escaped, may cost less in one line.
+const MASK: usize = 100;
+
+/// What a line costs at least that says how much was left out, in o200k tokens.
+const LEFT_OUT: u64 = 8;
 
 /// Whether a live record is written to no agent, so that it costs nothing and is never touched: the source's
 /// own environment, and the note of an earlier relay (FORMAT.md, *Harness text*).
@@ -77,9 +81,9 @@ pub(super) fn image_data(block: Value<'_>) -> Option<Text<'_>> {
     source.get("data").or_else(|| source.get("url"))?.text()
 }
 
-/// Less than what the smallest form of a record costs, found without looking at all of it. What is kept
-/// in the window rests on this, and so it must never be more than what an exact count would give: no text of
-/// a session has more than ten bytes a token on the whole.
+/// Less than what the smallest form of a record costs, found without looking at all of it. What is kept in the
+/// window rests on this, so it must not be more than what an exact count of many records would give: a third is
+/// taken off the estimate, which is never that wrong on the whole.
 pub(super) fn least(role: Role, record: &Record<'_>, value: Option<Value<'_>>, family: Family) -> u64 {
     let frame = family.overhead();
     let line = record.line();
@@ -88,20 +92,29 @@ pub(super) fn least(role: Role, record: &Record<'_>, value: Option<Value<'_>>, f
         (None, Some(value)) => value.get("content").or_else(|| value.get("input")).map(|v| v.span().start),
         (None, None) => None,
     };
-    let near = |at: usize| match line.get(..at.saturating_add(LONG).min(line.len())) {
-        Some(start) => json::value_end(start, at).map_or(LONG, |end| end - at),
-        None => 0,
+    let Some(at) = at else { return if role == Role::Reasoning { 0 } else { frame.message } };
+    // the value as far as it goes, if it ends within so many bytes
+    let within = |most: usize| {
+        let start = line.get(..at.saturating_add(most).min(line.len())).unwrap_or_default();
+        json::value_end(start, at).and_then(|end| line.get(at..end))
     };
-    let text = |length: usize| family.tokens(length.saturating_sub(2) as u64 / 10);
-    let is_text = |at: usize| line.get(at) == Some(&b'"');
-    match (role, at) {
-        (Role::Reasoning, _) => 0,
-        (Role::ToolCall, at) => frame.tool_call + at.map_or(0, |at| text(near(at))),
-        (Role::ToolResult, Some(at)) if is_text(at) => frame.tool_result + text(near(at)),
-        (Role::ToolResult, _) => frame.tool_result,
-        (_, Some(at)) if is_text(at) => {
-            frame.message + text(json::value_end(line, at).map_or(0, |end| end - at))
+    let tokens = |text: &[u8]| family.tokens(estimate_escaped(text) * 2 / 3);
+    let is_text = line.get(at) == Some(&b'"');
+    match role {
+        Role::Reasoning => 0,
+        Role::ToolCall => {
+            // a longer one may be told by its size alone
+            let input = within(INPUT).map_or(family.tokens(LEFT_OUT), tokens);
+            frame.tool_call + input
         }
-        (..) => frame.message,
+        Role::ToolResult if is_text => {
+            frame.tool_result + within(MASK).map_or(family.tokens(LEFT_OUT), tokens)
+        }
+        Role::ToolResult => frame.tool_result,
+        Role::User | Role::Assistant | Role::System | Role::Summary if is_text => {
+            let end = json::value_end(line, at).unwrap_or(at);
+            frame.message + tokens(line.get(at..end).unwrap_or_default())
+        }
+        Role::User | Role::Assistant | Role::System | Role::Summary => frame.message,
     }
 }

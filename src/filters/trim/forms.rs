@@ -24,6 +24,8 @@ pub(super) enum Form {
     Superseded,
     /// The long texts of a call's input are cut.
     Short,
+    /// Of a call's input only its size is told.
+    Bare,
     /// It is out of the budget.
     Gone,
 }
@@ -38,7 +40,7 @@ const ERROR_LINE: usize = 200;
 const ERROR_LINES: usize = 50;
 
 /// Longest text of a call's input that is kept whole, and what is kept of a longer one, in bytes.
-const INPUT: usize = 240;
+pub(super) const INPUT: usize = 240;
 const INPUT_HEAD: usize = 120;
 
 /// Depth from which on a call's input is not looked into.
@@ -63,6 +65,7 @@ pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> 
     if head.role == Some(Role::ToolCall) {
         out.extend_from_slice(b",\"input\":");
         match value.get("input") {
+            Some(input) if form == Form::Bare => bare_input(&mut out, input),
             Some(input) => short_input(&mut out, input),
             None => out.extend_from_slice(b"null"),
         }
@@ -82,7 +85,7 @@ pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> 
             let errors = head.role == Some(Role::ToolResult);
             write_string(&mut out, &condense(&text.shown, text.length, bytes, errors));
         }
-        Form::Whole | Form::Short | Form::Gone => match content {
+        Form::Whole | Form::Short | Form::Bare | Form::Gone => match content {
             Some(content) => out.extend_from_slice(content.raw()),
             None => out.extend_from_slice(b"null"),
         },
@@ -239,7 +242,7 @@ fn condense(text: &str, length: usize, bytes: usize, errors: bool) -> String {
     let (head, tail) = if errors { (share(3), share(5)) } else { (share(6), share(4)) };
     let head = whole_lines_before(text, head);
     let tail = whole_lines_after(text, text.len().saturating_sub(tail)).max(head);
-    let mut kept = vec![0..head];
+    let mut kept: Vec<Range<usize>> = std::iter::once(0..head).collect();
     if errors {
         let mut room = share(2);
         for line in error_lines(text, head..tail) {
@@ -356,13 +359,16 @@ fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
 fn short_input(out: &mut Vec<u8>, input: Value<'_>) {
     let start = out.len();
     shorten(out, input, 0);
-    if out.len() - start > SHORT && out.len() - start > INPUT {
+    if out.len() - start > SHORT {
         out.truncate(start);
-        out.extend_from_slice(b"{\"omitted\":");
-        let size = format!("[{} bytes of input left out]", grouped(input.raw().len() as u64));
-        write_string(out, &size);
-        out.push(b'}');
+        bare_input(out, input);
     }
+}
+
+fn bare_input(out: &mut Vec<u8>, input: Value<'_>) {
+    out.extend_from_slice(b"{\"omitted\":");
+    write_string(out, &format!("[{} bytes of input left out]", grouped(input.raw().len() as u64)));
+    out.push(b'}');
 }
 
 fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
@@ -414,7 +420,7 @@ pub(super) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

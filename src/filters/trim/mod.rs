@@ -12,7 +12,7 @@
 //! | results of tools | head, tail, lines that tell of errors, original size |
 //! | the same | one line: how much it was, whether it worked |
 //! | long texts in the input of calls | their beginning |
-//! | turns | left out, step by step, at last their prompt |
+//! | turns | left out, step by step, at last their prompt; of the last one what fits, its texts cut |
 //!
 //! A *step* is one message of the model with its calls and their results; it stays or goes as a whole, so no call
 //! is parted from its result. The newest results ([`Options::keep_tools`]) stay whole as long as they leave half of
@@ -42,7 +42,7 @@ pub use explain::{Explanation, Row};
 
 use super::Filter;
 use crate::record::{Budget, End, Harness, Origin, Role};
-use crate::stream::json::{Tape, Value};
+use crate::stream::json::{Tape, Text, Value};
 use crate::stream::{Error, Head, Held, Kind, Queue, Record, Result, Sink, number, with_fields};
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;
@@ -276,6 +276,13 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
+fn hash_text(text: Text<'_>) -> u64 {
+    match text.plain().and_then(|raw| std::str::from_utf8(raw).ok()) {
+        Some(plain) => hash(plain),
+        None => hash(&text.decode()),
+    }
+}
+
 impl Trim {
     /// A filter that has seen nothing yet.
     ///
@@ -379,21 +386,31 @@ impl Trim {
         if !self.state.over && self.state.queue.len() < HELD {
             return Ok(());
         }
-        while let Some(entry) = self.state.entries.pop_front() {
+        loop {
+            let first = self.state.first;
+            let decided = |entry: &Entry| match entry {
+                Entry::Lines(_) | Entry::Unmarked(_) => true,
+                Entry::Item(item) => item.unit < first || matches!(item.part, Part::Fixed | Part::Ours),
+            };
+            if !self.state.entries.front().is_some_and(decided) {
+                break;
+            }
+            let Some(entry) = self.state.entries.pop_front() else { break };
             match entry {
                 Entry::Lines(range) => append(&mut self.state.front, range),
-                Entry::Unmarked(_) => self.state.front.push_back(entry),
-                Entry::Item(item) if item.part == Part::Fixed || item.part == Part::Ours => {
-                    self.state.front.push_back(entry);
+                Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
+                    match self.fallen(item)? {
+                        // the usual case
+                        Entry::Lines(range) if self.state.front.is_empty() && range == item.held.range() => {
+                            let mut room = Vec::new();
+                            out.put(self.state.queue.line(item.held, &mut room)?)?;
+                            self.state.queue.forget(range.end);
+                        }
+                        Entry::Lines(range) => append(&mut self.state.front, range),
+                        entry => self.state.front.push_back(entry),
+                    }
                 }
-                Entry::Item(item) if item.unit >= self.state.first => {
-                    self.state.entries.push_front(entry);
-                    break;
-                }
-                Entry::Item(item) if matches!(item.part, Part::Prompt | Part::Summary) => {
-                    self.state.front.push_back(entry);
-                }
-                Entry::Item(item) => self.fallen(item)?,
+                Entry::Unmarked(_) | Entry::Item(_) => self.state.front.push_back(entry),
             }
         }
         self.drain(out)
@@ -401,7 +418,6 @@ impl Trim {
 
     /// Hands on the front as far as it is decided.
     fn drain(&mut self, out: &mut dyn Sink) -> Result<()> {
-        let turn = self.state.units.front().map_or(self.state.turn, |u| u.turn);
         while let Some(entry) = self.state.front.pop_front() {
             match entry {
                 Entry::Lines(range) => {
@@ -419,27 +435,21 @@ impl Trim {
                     self.state.queue.each(range.clone(), |line| out.put(line))?;
                     self.state.queue.forget(range.end);
                 }
+                Entry::Item(item) if self.waits(&item) => {
+                    self.state.front.push_front(entry);
+                    break;
+                }
                 Entry::Item(item) => {
-                    let waits = match item.part {
-                        Part::Summary => item.unit == self.state.newest_summary,
-                        _ => item.turn >= turn,
-                    };
-                    if waits {
-                        self.state.front.push_front(entry);
-                        break;
-                    }
-                    // in place, so that the lines keep their order
-                    let rest = std::mem::take(&mut self.state.front);
-                    self.fallen(item)?;
-                    self.state.front.extend(rest);
+                    let entry = self.fallen(item)?;
+                    self.state.front.push_front(entry);
                 }
             }
         }
         Ok(())
     }
 
-    /// Marks a message as trimmed, at the end of the front.
-    fn fallen(&mut self, item: Item) -> Result<()> {
+    /// Counts a message that is trimmed, and gives what goes out of it.
+    fn fallen(&mut self, item: Item) -> Result<Entry> {
         self.state.changed = true;
         self.state.live -= 1;
         let (options, state) = (&self.options, &mut self.state);
@@ -451,19 +461,28 @@ impl Trim {
             state.tally.count(item.part, item.role, tokens, None);
         }
         let range = item.held.range();
-        if options.drop {
+        Ok(if options.drop {
             state.messages -= 1;
             // nothing of it goes out, and what was held is let go
-            match state.front.back_mut() {
-                Some(Entry::Lines(last)) if last.is_empty() => *last = range.end..range.end,
-                _ => state.front.push_back(Entry::Lines(range.end..range.end)),
-            }
+            Entry::Lines(range.end..range.end)
         } else if item.mark.is_some() {
-            append(&mut state.front, range);
+            Entry::Lines(range)
         } else {
-            state.front.push_back(Entry::Unmarked(item.held));
+            Entry::Unmarked(item.held)
+        })
+    }
+
+    /// Turn of the oldest step or prompt that could still be kept.
+    fn oldest_turn(&self) -> u64 {
+        self.state.units.front().map_or(self.state.turn, |unit| unit.turn)
+    }
+
+    /// Whether a prompt or summary waits for a newer one.
+    fn waits(&self, item: &Item) -> bool {
+        match item.part {
+            Part::Summary => item.unit == self.state.newest_summary,
+            _ => item.turn >= self.oldest_turn(),
         }
-        Ok(())
     }
 
     /// Counts what goes out and is never touched.
@@ -486,6 +505,18 @@ impl Trim {
 
     /// Decides what is held, and lets everything go.
     fn settle(&mut self, out: &mut dyn Sink) -> Result<Option<Budget>> {
+        // what waits behind another one that waits may have been decided long ago
+        for entry in std::mem::take(&mut self.state.front) {
+            let entry = match entry {
+                Entry::Item(item)
+                    if matches!(item.part, Part::Prompt | Part::Summary) && !self.waits(&item) =>
+                {
+                    self.fallen(item)?
+                }
+                other => other,
+            };
+            self.state.front.push_back(entry);
+        }
         let aim = self.options.aim();
         let Trim { options, counters, tape, state, .. } = self;
         let settled = settle::settle(options, counters, tape, state, aim, out)?;
@@ -557,9 +588,9 @@ impl State {
         }
         if part == Part::Summary {
             self.newest_summary = next;
-            // it may be left out although it is the newest
-            return (part, self.alone(0, false));
         }
+        // the newest summary may be left out, and noise goes before anything else
+        let least = if matches!(part, Part::Summary | Part::Noise) { 0 } else { least };
         (part, self.alone(least, part == Part::Prompt))
     }
 
@@ -586,7 +617,7 @@ impl State {
 
     /// The step to which a message of the model or a result belongs.
     fn step(&mut self, role: Role, head: &Head<'_>, least: u64, next: u64) -> u64 {
-        let id = || head.tool_call_id.map(|t| hash(&t.decode()));
+        let id = || head.tool_call_id.map(hash_text);
         if role == Role::ToolResult {
             let Some(unit) = id().and_then(|id| self.calls.remove(&id)) else {
                 self.step = None;
@@ -596,15 +627,15 @@ impl State {
                 step.answered = true;
                 step.open = step.open.saturating_sub(1);
             }
-            return self.into_step(unit, least);
+            return self.step_grows(unit, least);
         }
-        let group = head.group.map(|g| hash(&g.decode()));
+        let group = head.group.map(hash_text);
         let goes_on = self.step.filter(|s| {
             s.open > 0 || (group.is_some() && s.group == group) || (!s.answered && s.group == group)
         });
         let mut step = goes_on.unwrap_or(Step { unit: next, group, answered: false, open: 0 });
         let unit = match goes_on {
-            Some(step) => self.into_step(step.unit, least),
+            Some(step) => self.step_grows(step.unit, least),
             None => self.alone(least, false),
         };
         step.group = group;
@@ -619,7 +650,7 @@ impl State {
     }
 
     /// One more message of a step, which may have fallen already.
-    fn into_step(&mut self, unit: u64, least: u64) -> u64 {
+    fn step_grows(&mut self, unit: u64, least: u64) -> u64 {
         if unit >= self.first { self.joined(unit, least) } else { unit }
     }
 }
@@ -628,18 +659,19 @@ impl State {
 fn append(entries: &mut VecDeque<Entry>, range: Range<u64>) {
     match entries.back_mut() {
         Some(Entry::Lines(last)) if last.end == range.start => last.end = range.end,
+        Some(Entry::Lines(last)) if last.is_empty() => *last = range,
         _ => entries.push_back(Entry::Lines(range)),
     }
 }
 
 /// Where a live record is marked. `None`: it holds `dropped` twice.
 fn mark(record: &Record<'_>, value: Option<Value<'_>>) -> Option<Mark> {
-    const BEFORE: &[u8] = b",\"dropped\":null";
     let Some(value) = value else {
-        // the canonical head: no string in it holds a quote
-        let start = record.line().get(..64).unwrap_or(record.line());
-        let at = memchr::memmem::find(start, BEFORE)? + BEFORE.len() - 4;
-        return Some(Mark { at, len: MARK.len(), was: b"null" });
+        // the canonical head
+        let role = record.head().role.map_or(0, |role| role.as_str().len());
+        let at = b"{\"type\":\"message\",\"role\":\"\",\"dropped\":".len() + role;
+        let is_null = record.line().get(at..).is_some_and(|rest| rest.starts_with(b"null,"));
+        return is_null.then_some(Mark { at, len: MARK.len(), was: b"null" });
     };
     let mut found = value.entries().filter(|(key, _)| *key == "dropped");
     let end = match (found.next(), found.next()) {

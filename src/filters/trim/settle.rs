@@ -5,7 +5,7 @@ use super::{Counters, Entry, Item, Options, Part, State, cost, hash, original, t
 use crate::record::{Budget, Role};
 use crate::stream::json::{Kind, Tape, Value};
 use crate::stream::{Error, Head, Result, Sink};
-use crate::tokens::Counter;
+use crate::tokens::{Counter, Family};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
@@ -434,9 +434,19 @@ impl Window<'_> {
         let mut others = results.len();
         let keep = usize::try_from(self.options.keep_tools).unwrap_or(usize::MAX);
         for at in results.iter().rev().take(keep) {
-            let cost = self.cost(*at, Form::Whole, false)?;
+            let long = self.pieces.get(*at).is_some_and(|p| p.length > WHOLE);
+            let form = match long && self.options.family == Family::OpenAi {
+                // Codex would cut it itself, and with less care
+                true => Form::Condensed(MOST),
+                false => Form::Whole,
+            };
+            let cost = self.cost(*at, form, false)?;
             if cost > share {
                 break;
+            }
+            if form != Form::Whole {
+                let before = self.cost(*at, Form::Whole, false)?;
+                plan.set(*at, form, before, cost);
             }
             share -= cost;
             others -= 1;
@@ -445,7 +455,7 @@ impl Window<'_> {
         let kept = results.len() - others;
         if kept < keep
             && let Some(at) = others.checked_sub(1).and_then(|n| results.get(n))
-            && let Some(form) = self.filling(*at, share)?
+            && let Some(form) = self.filling(*at, share, MOST)?
         {
             let (before, after) = (self.cost(*at, Form::Whole, false)?, self.cost(*at, form, false)?);
             plan.set(*at, form, before, after);
@@ -455,8 +465,8 @@ impl Window<'_> {
     }
 
     /// A condensed form that costs at most `room` tokens, and not much less.
-    fn filling(&mut self, at: usize, room: u64) -> Result<Option<Form>> {
-        let mut bytes = room.saturating_mul(3).min(MOST);
+    fn filling(&mut self, at: usize, room: u64, most: u64) -> Result<Option<Form>> {
+        let mut bytes = room.saturating_mul(3).min(most);
         for _ in 0..4 {
             if bytes < 200 {
                 return Ok(None);
@@ -489,7 +499,8 @@ impl Window<'_> {
                 let cost = self.cost(*at, Form::Whole, false)?;
                 // the newest summary goes last, but it must not crowd out everything else
                 if cost > free / 2 {
-                    self.lower(plan, *at, Form::Gone)?;
+                    let form = self.filling(*at, free / 4, u64::MAX)?.unwrap_or(Form::Gone);
+                    self.lower(plan, *at, form)?;
                 }
                 continue;
             }
@@ -517,16 +528,34 @@ impl Window<'_> {
 
     /// Takes the unit that was left out last back in, its texts cut, when much room is left.
     fn readmit(&mut self, plan: &mut Plan, all: &[usize], unit: u64) -> Result<()> {
-        let mut room = plan.spare();
-        if room < 2 * SPARE || room < plan.limit / 16 {
+        if plan.spare() < 2 * SPARE || plan.spare() < plan.limit / 16 {
             return Ok(());
         }
+        for call in [Form::Short, Form::Bare] {
+            let Some(forms) = self.fitting(plan.spare(), all, unit, call)? else { continue };
+            for (at, form) in forms {
+                let cost = self.cost(at, form, true)?;
+                plan.set(at, form, 0, cost);
+            }
+            break;
+        }
+        Ok(())
+    }
+
+    /// The forms in which a unit fits into the room, its calls in this form, if there are any.
+    fn fitting(
+        &mut self,
+        mut room: u64,
+        all: &[usize],
+        unit: u64,
+        call: Form,
+    ) -> Result<Option<Vec<(usize, Form)>>> {
         let mut texts = Vec::new();
         let mut forms = Vec::new();
         for at in all {
             let Some(piece) = self.pieces.get(*at).filter(|p| p.item.unit == unit) else { continue };
             let form = match piece.item.role {
-                Role::ToolCall => Form::Short,
+                Role::ToolCall => call,
                 Role::ToolResult => Form::Masked,
                 Role::Reasoning => continue,
                 _ => {
@@ -539,7 +568,7 @@ impl Window<'_> {
                 false => form,
             };
             let cost = self.cost(*at, form, true)?;
-            let Some(left) = room.checked_sub(cost) else { return Ok(()) };
+            let Some(left) = room.checked_sub(cost) else { return Ok(None) };
             room = left;
             forms.push((*at, form));
         }
@@ -547,31 +576,32 @@ impl Window<'_> {
         for at in texts {
             let form = match self.cost(at, Form::Whole, true)? <= room / share {
                 true => Some(Form::Whole),
-                false => self.filling(at, room / share)?,
+                false => self.filling(at, room / share, u64::MAX)?,
             };
-            let Some(form) = form else { return Ok(()) };
+            let Some(form) = form else { return Ok(None) };
             room = room.saturating_sub(self.cost(at, form, true)?);
             forms.push((at, form));
         }
-        for (at, form) in forms {
-            let cost = self.cost(at, form, true)?;
-            plan.set(at, form, 0, cost);
-        }
-        Ok(())
+        Ok(Some(forms))
     }
 
     /// Hands spare room back, newest first.
     fn give_back(&mut self, plan: &mut Plan, all: &[usize]) -> Result<()> {
-        let whole_fits =
-            |piece: &Piece, family| family == crate::tokens::Family::Claude || piece.length <= WHOLE;
-        for fill in [false, true] {
+        // what Codex would cut is cut with more care here; where the target is not known, only room that nothing
+        // else needs goes to it
+        let mut rounds = vec![(false, MOST), (true, MOST)];
+        if self.options.family != Family::OpenAi {
+            rounds.push((true, u64::MAX));
+        }
+        for (fill, most) in rounds {
             for at in all.iter().rev().copied() {
                 if plan.spare() < SPARE {
                     return Ok(());
                 }
                 let Some(piece) = self.pieces.get(at) else { continue };
-                let whole = whole_fits(piece, self.options.family) || piece.item.role != Role::ToolResult;
                 let result = piece.item.role == Role::ToolResult;
+                let whole =
+                    !result || piece.length <= WHOLE || most > MOST || self.options.family == Family::Claude;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
                 if matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
                     continue;
@@ -585,7 +615,7 @@ impl Window<'_> {
                 });
                 if fill
                     && result
-                    && let Some(form) = self.filling(at, room)?
+                    && let Some(form) = self.filling(at, room, most)?
                 {
                     better.push(form);
                 }

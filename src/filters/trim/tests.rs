@@ -78,7 +78,7 @@ impl Maker {
         }
         line.extend_from_slice(b",\"extra\":{\"content\":null}}");
         let mut line = String::from_utf8(line).unwrap();
-        if self.foreign && self.seq % 2 == 0 {
+        if self.foreign && self.seq.is_multiple_of(2) {
             // sorted keys and no nulls
             let mut value: Json = serde_json::from_str(&line).unwrap();
             value.as_object_mut().unwrap().retain(|_, v| !v.is_null());
@@ -295,8 +295,6 @@ fn check(options: &Options, input: &[String]) -> std::result::Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
-
     #[test]
     fn whatever_the_conversation_and_the_budget(
         events in events(),
