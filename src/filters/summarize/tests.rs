@@ -1,8 +1,7 @@
 //! The filter as a whole, on made-up sessions.
 
 use super::*;
-use crate::pipeline::filter::run;
-use crate::stream::{Gathered, Runner, Source};
+use crate::stream::{Runner, Source};
 use crate::tokens::Counter as _;
 use serde_json::{Value as Json, json};
 
