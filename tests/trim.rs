@@ -46,7 +46,7 @@ fn a_long_session_is_trimmed_and_says_to_what() {
     let found = records(&out);
     assert_eq!(
         found[0]["budget"],
-        json!({"tokens":8000,"summary_reserve":3200,"note_reserve":400,"tokenizer":"estimate"})
+        json!({"tokens":8000,"summary_reserve":4000,"note_reserve":400,"tokenizer":"estimate","factor":1300})
     );
     assert_eq!(found[0]["via"][0]["options"], json!(["--budget=8000"]));
     assert!(live(&found) > 20 && live(&found) < 300, "{}", live(&found));

@@ -12,7 +12,7 @@ pub struct Trimming {
     /// counts [default: as the dearest does]
     #[arg(id = "target", long = "for", value_name = "AGENT[:MODEL]")]
     pub target: Option<String>,
-    /// Set so many tokens aside for the summary [default: 40 % of the budget, at most 4000]
+    /// Set so many tokens aside for the summary [default: 60 % of the budget, at most 4000]
     #[arg(long, value_name = "TOKENS")]
     pub summary_reserve: Option<u64>,
     /// Count by: estimate (exactly where it matters), o200k, cl100k, or simple (CJK / 1.5 + rest / 4)

@@ -160,12 +160,17 @@ mod tests {
     fn sentences_end_in_every_script() {
         let mut all = Vec::new();
         sentences(
-            "Root cause: a.b is 1.5 wide. It works now!\n- 根因是没有设置缓存。然后重新运行测试\n```\ncode here is long\n```\nok",
+            "Root cause: a.b is 1.5 wide. It works again since then!\n- 根因是没有设置缓存。然后重新运行测试\n```\ncode here is long\n```\nok",
             |s| all.push(s),
         );
         assert_eq!(
             all,
-            ["Root cause: a.b is 1.5 wide.", "It works now!", "根因是没有设置缓存。", "然后重新运行测试"]
+            [
+                "Root cause: a.b is 1.5 wide.",
+                "It works again since then!",
+                "根因是没有设置缓存。",
+                "然后重新运行测试"
+            ]
         );
     }
 

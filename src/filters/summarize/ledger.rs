@@ -165,12 +165,14 @@ impl Ledger {
         }
     }
 
-    /// A path as it is told: from the working directory, unless it would lose its folder.
+    /// A path as it is told: from the working directory. One that would lose its folder stays whole if the record
+    /// has it so.
     fn path(&self, path: &str) -> String {
+        let absolute = self.work.files.get(path).is_none_or(|file| file.absolute);
         let path = one_line(path);
         let directory = self.session.working_directory.as_deref().unwrap_or("");
         match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
-            Some(rest) if rest.contains('/') && !directory.is_empty() => rest.to_owned(),
+            Some(rest) if (rest.contains('/') || !absolute) && !directory.is_empty() => rest.to_owned(),
             _ => path,
         }
     }
@@ -225,10 +227,8 @@ impl Ledger {
             let mut worth = worth + 1.5 * self.recent(command.at);
             if command.looks {
                 worth = 0.1;
-            } else if command.status.is_error() {
-                if let Some(code) = command.exit {
-                    text.push_str(&format!(" exit {code}"));
-                }
+            } else if let (true, Some(code)) = (command.status.is_error(), command.exit) {
+                text.push_str(&format!(" exit {code}"));
             }
             lines.push(Line::new(Section::Commands, text, command.at.seq, worth));
         }
@@ -267,7 +267,7 @@ impl Ledger {
         let recent = self.recent(failure.at);
         let worth = match (failure.command, failure.resolved.is_some()) {
             (true, false) => 5.0 + 2.0 * recent,
-            (true, true) => 3.5 + recent,
+            (true, true) => 5.0 + recent,
             (false, false) => 0.8 + recent,
             (false, true) => 0.3,
         };

@@ -137,13 +137,15 @@ impl Prompts {
 #[derive(Debug)]
 struct Terms<'a> {
     all: HashSet<u64>,
+    /// Of them, the shortest ones, which mostly carry little meaning.
+    small: HashSet<u64>,
     /// Numbers, codes, names, and what stands in quotes: what a setting can be set to.
     values: HashSet<&'a str>,
 }
 
 impl<'a> Terms<'a> {
     fn of(text: &'a str) -> Terms<'a> {
-        let mut terms = Terms { all: HashSet::new(), values: HashSet::new() };
+        let mut terms = Terms { all: HashSet::new(), small: HashSet::new(), values: HashSet::new() };
         let is_value = |word: &str| {
             word.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/'))
                 || word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
@@ -157,7 +159,11 @@ impl<'a> Terms<'a> {
             if is_value(word) {
                 terms.values.insert(word);
             }
-            terms.all.insert(terms::key(&word.to_lowercase()));
+            let key = terms::key(&word.to_lowercase());
+            terms.all.insert(key);
+            if word.len() <= 3 && !is_value(word) {
+                terms.small.insert(key);
+            }
         }
         let mut quoted = text.split(['`', '"', '“', '”', '「', '」']);
         quoted.next();
@@ -192,12 +198,13 @@ impl<'a> Terms<'a> {
             old.values.difference(&self.values).map(|v| terms::key(&v.to_lowercase())).collect();
         let (mut shared, mut all) = (0.0, 0.0);
         for word in old.all.iter().filter(|word| !values.contains(word)) {
-            all += weight(word);
+            let weight = weight(word) * if old.small.contains(word) { 0.3 } else { 1.0 };
+            all += weight;
             if self.all.contains(word) {
-                shared += weight(word);
+                shared += weight;
             }
         }
-        let needed = if reversal { 0.4 } else { 0.6 };
+        let needed = if reversal { 0.35 } else { 0.6 };
         all > 0.0 && shared / all >= needed && (gone == 1 || shared > 0.0)
     }
 }

@@ -1,8 +1,7 @@
 //! The filter as a whole, on made-up sessions.
 
 use super::*;
-use crate::pipeline::filter::run;
-use crate::stream::{Gathered, Runner, Source};
+use crate::stream::{Runner, Source};
 use crate::tokens::Counter as _;
 use serde_json::{Value as Json, json};
 
@@ -42,8 +41,11 @@ fn trimmed(mut message: Json) -> Json {
 
 fn through(filter: &mut Summarize, input: &str) -> Vec<Json> {
     let mut out: Vec<Vec<u8>> = Vec::new();
-    run(&mut Source::new(input.as_bytes(), "stdin"), filter, None, &mut out, &mut Gathered::default())
-        .unwrap();
+    let mut source = Source::new(input.as_bytes(), "stdin");
+    while let Some(record) = source.next_record().unwrap() {
+        filter.record(&record, &mut out).unwrap();
+    }
+    filter.end(&mut out).unwrap();
     out.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
@@ -106,7 +108,7 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
     let text = told(&busy());
     for line in [
         "## Goal\n- Port the zq_importer to the new storage layer. (#1)",
-        "## Open request\n- Which of the two variants? (#13)",
+        "## Open request\n- Which of the two variants? (#14)",
         "- Never touch vendor/gen_file. (#7)",
         "- [ ] Write docs (#12)",
         "- created `src/new_file.rs`: made_here (#2)",
@@ -133,7 +135,7 @@ fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
     let lines: Vec<Json> = input.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(out[0], lines[0]);
     assert_eq!(out[2..out.len() - 1], lines[1..lines.len() - 1]);
-    assert_eq!((&out[out.len() - 1]["messages"], &out[out.len() - 1]["live"]), (&json!(14), &json!(5)));
+    assert_eq!((&out[out.len() - 1]["messages"], &out[out.len() - 1]["live"]), (&json!(15), &json!(6)));
     let text = out[1]["content"].as_str().unwrap();
     // the kept prompts are named, not told again; the plan is kept, too
     assert!(text.contains("kept below: Port the zq_importer"), "{text}");
@@ -331,7 +333,7 @@ fn a_command_makes_prose_and_loses_no_facts() {
         !text.contains("created `src/new_file.rs`") && text.contains("Never touch vendor/gen_file. (#7)"),
         "{text}"
     );
-    assert!(text.contains("## Open request\n- Which of the two variants? (#13)"));
+    assert!(text.contains("## Open request\n- Which of the two variants? (#14)"));
     assert!(
         input.contains("<ledger>") && input.contains("[call] Edit") && input.contains("[result] error[E9]"),
         "{input}"

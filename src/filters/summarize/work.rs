@@ -45,6 +45,8 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) path: String,
+    /// Whether the last call wrote the path as it is here, not as seen from the working directory.
+    pub(super) absolute: bool,
     pub(super) fate: Fate,
     /// Changes so far.
     pub(super) changes: u32,
@@ -196,7 +198,8 @@ impl Work {
                 file.fate = Fate::Moved(Some(path));
                 continue;
             }
-            self.touch(&path, effect, called, call.parts.get(n).map_or(whole, String::as_str));
+            let text = call.parts.get(n).map_or(whole, String::as_str);
+            self.touch(&path, effect, call.texts.contains(&path), called, text);
             moved = (effect == Effect::Move).then_some(path);
         }
         if self.files.len() > self.entries {
@@ -204,7 +207,7 @@ impl Work {
         }
     }
 
-    fn touch(&mut self, path: &str, effect: Effect, at: At, text: &str) {
+    fn touch(&mut self, path: &str, effect: Effect, absolute: bool, at: At, text: &str) {
         let changes = effect != Effect::Read;
         if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
             self.edits.push_back((at.position, at.seq, path.to_owned()));
@@ -216,6 +219,7 @@ impl Work {
         let new = matches!(known, std::collections::hash_map::Entry::Vacant(_));
         let file = known.or_insert_with(|| File {
             path: path.to_owned(),
+            absolute,
             fate: Fate::Read,
             changes: 0,
             at,
@@ -223,6 +227,7 @@ impl Work {
             names: VecDeque::new(),
         });
         file.touched = at;
+        file.absolute = absolute;
         let gone = matches!(file.fate, Fate::Deleted | Fate::Moved(_));
         let fate = match effect {
             Effect::Read if gone => Fate::Read,
@@ -359,7 +364,7 @@ impl Work {
         failure.resolved = Some(at);
         for (position, seq, path) in self.edits.iter().rev() {
             let new = !failure.by.iter().any(|(known, _)| known == path);
-            if *position > failure.at.position && new && failure.by.len() < 2 {
+            if *position > failure.at.position && new && failure.by.is_empty() {
                 failure.by.push((path.clone(), *seq));
             }
         }

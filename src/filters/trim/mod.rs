@@ -51,7 +51,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 
 /// Most tokens that are set aside for the summary, and most hundredths of the budget.
-const SUMMARY: (u64, u64) = (4_000, 40);
+const SUMMARY: (u64, u64) = (4_000, 60);
 
 /// Most tokens that are set aside for the note, and most hundredths of the budget.
 const NOTE: (u64, u64) = (500, 5);
@@ -76,7 +76,7 @@ pub struct Options {
     pub tokenizer: Tokenizer,
     /// The share of the budget that is used. Default: 0.9 for counts that are estimates, 1 for exact ones.
     pub safety: Option<f64>,
-    /// Tokens set aside for the summary. Default: 40 % of the budget, at most 4,000.
+    /// Tokens set aside for the summary. Default: 60 % of the budget, at most 4,000.
     pub summary_reserve: Option<u64>,
     /// How many of the newest tool results are left whole.
     pub keep_tools: u64,
