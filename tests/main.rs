@@ -16,4 +16,6 @@ mod proof;
 mod reading;
 mod redact;
 mod seen;
+mod summarize;
 mod support;
+mod trim;

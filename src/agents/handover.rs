@@ -3,11 +3,12 @@
 
 use super::body::Target;
 use super::content::Part;
-use super::note::{self, Note};
+use super::note::{self, Most, Note};
 use super::{WriteOptions, Written, paths, shell};
 use crate::record::{End, Harness, Lineage, Origin, Problems, Role, Session, problem};
 use crate::stream::json::{Tape, Value, without_lone_surrogates, write_escaped};
 use crate::stream::{Error, Kind, Record, Result, World, refuse_existing};
+use crate::tokens::Family;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -264,6 +265,9 @@ impl<'w> Handover<'w> {
             // the next model need not hear of what it gets anew, or finds named in its place
             let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages | Lost::Blocks);
             let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
+            // of the two the one that knows what had to be kept
+            let last = self.end.as_ref().and_then(|end| end.budget.as_ref());
+            let budget = last.or(begun.session.budget.as_ref());
             let note = Note {
                 relay_id: &begun.relay_id,
                 session: &begun.session,
@@ -274,10 +278,16 @@ impl<'w> Handover<'w> {
                 dropped: &self.dropped,
                 losses: &told.collect::<Vec<_>>(),
                 summary: !self.summary.is_empty(),
+                most: budget.map(|budget| Most {
+                    tokens: budget.note_reserve,
+                    family: Family::of_agent(self.to.agent),
+                }),
             };
             let mut text = Vec::new();
             write_escaped(&mut text, &note.text());
-            texts.push(("note", text));
+            if !text.is_empty() {
+                texts.push(("note", text));
+            }
         }
         texts.extend(self.summary.iter().map(|text| ("summary", text.clone())));
         texts

@@ -5,6 +5,7 @@ use super::shell::one_line;
 use super::{AGENTS, WriteOptions};
 use crate::record::{FileChange, FileStatus, Session};
 use crate::stream::{Error, Result, World};
+use crate::tokens::{Family, estimate};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,11 +47,50 @@ pub(in crate::agents) struct Note<'a> {
     pub(in crate::agents) losses: &'a [String],
     /// Whether a summary of relay follows in the same message.
     pub(in crate::agents) summary: bool,
+    /// Most tokens that it may cost, where a budget says so.
+    pub(in crate::agents) most: Option<Most>,
+}
+
+/// What a budget leaves for the note.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::agents) struct Most {
+    /// Tokens of the family.
+    pub(in crate::agents) tokens: u64,
+    /// Whose tokens.
+    pub(in crate::agents) family: Family,
+}
+
+impl Most {
+    fn holds(self, text: &str) -> bool {
+        let cost = self.family.tokens(estimate(text)).saturating_add(self.family.overhead().message);
+        // an estimate of a text as short as this may be a tenth too low
+        cost.saturating_add(cost / 10) <= self.tokens
+    }
 }
 
 impl Note<'_> {
-    /// The text.
+    /// The text; empty where the budget leaves no room for any.
     pub(in crate::agents) fn text(&self) -> String {
+        let Some(most) = self.most else { return self.whole(FILES) };
+        for files in [FILES, FILES / 2, FILES / 4, FILES / 8] {
+            let text = self.whole(files);
+            if most.holds(&text) {
+                return text;
+            }
+        }
+        let least = format!("{OPENING}{}]", self.relay_id);
+        let mut short = format!(
+            "{least}\nHanded over from {} to {}: in it you are the assistant.",
+            title(&self.session.source_agent),
+            self.target
+        );
+        self.left_out(&mut short);
+        short.push_str("\nFiles may have changed since.");
+        [short, least].into_iter().find(|text| most.holds(text)).unwrap_or_default()
+    }
+
+    /// The whole text, with so many bytes of files.
+    fn whole(&self, files: usize) -> String {
         let s = self.session;
         let from = title(&s.source_agent);
         let mut out = format!(
@@ -73,7 +113,7 @@ impl Note<'_> {
             }
             _ => {}
         }
-        self.files(&mut out);
+        self.files(&mut out, files);
         self.left_out(&mut out);
         if self.summary {
             out.push_str("\nA summary of what came before follows this note.");
@@ -82,7 +122,7 @@ impl Note<'_> {
         out
     }
 
-    fn files(&self, out: &mut String) {
+    fn files(&self, out: &mut String, most: usize) {
         let changed: Vec<&FileChange> = self
             .session
             .file_snapshot
@@ -99,7 +139,7 @@ impl Note<'_> {
         for (n, file) in changed.iter().enumerate() {
             let line = self.file(file);
             used += line.len();
-            if used > FILES {
+            if used > most {
                 let _ = write!(out, "\n- and {} more", changed.len() - n);
                 return;
             }
@@ -254,8 +294,40 @@ mod tests {
             dropped: &BTreeMap::from([("compacted".to_owned(), 3), ("noise".to_owned(), 2)]),
             losses: &["1 reasoning block".to_owned()],
             summary: false,
+            most: None,
         }
         .text()
+    }
+
+    #[test]
+    fn it_keeps_to_its_budget() {
+        let project = tempfile::tempdir().unwrap();
+        let files = (0..90).map(|n| change(&format!("src/f{n}.rs"), FileStatus::Created, "")).collect();
+        let session =
+            Session { source_agent: "codex".into(), file_snapshot: Some(files), ..Session::default() };
+        let mut lengths = Vec::new();
+        for tokens in [1000, 500, 300, 120, 40, 0] {
+            let most = Most { tokens, family: Family::Claude };
+            let note = Note {
+                relay_id: "relay_20261129_100000_abcdef",
+                session: &session,
+                target: "Claude Code",
+                now: "2026-01-03T00:00:00Z".parse().unwrap(),
+                project: project.path(),
+                options: &WriteOptions::default(),
+                dropped: &BTreeMap::from([("trimmed".to_owned(), 3)]),
+                losses: &[],
+                summary: false,
+                most: Some(most),
+            };
+            let text = note.text();
+            let exact = crate::tokens::Exact::o200k().unwrap();
+            assert!(most.family.tokens(crate::tokens::Counter::count(&exact, &text)) <= tokens, "{text}");
+            assert!(text.is_empty() || text.starts_with("[relay note relay_20261129_100000_abcdef]"));
+            assert_eq!(text.contains("3 messages trimmed to fit"), tokens >= 120, "{tokens}: {text}");
+            lengths.push(text.len());
+        }
+        assert!(lengths.is_sorted_by(|a, b| a > b), "{lengths:?}");
     }
 
     #[test]

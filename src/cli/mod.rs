@@ -22,12 +22,16 @@
 mod config;
 mod progress;
 mod redact;
+mod summarize;
 mod terminal;
+mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use redact::Redaction;
+pub use summarize::Summarizing;
 pub use terminal::{is_unsafe, safe, safe_json};
+pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Via};
@@ -159,6 +163,11 @@ impl Report {
     fn print(&mut self, head: &str, text: &str) {
         self.progress.clear();
         let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
+    }
+
+    /// Whether people look at it rather than a file or program.
+    pub fn is_terminal(&self) -> bool {
+        io::stderr().is_terminal()
     }
 
     fn error(&mut self, error: &anyhow::Error) {

@@ -36,6 +36,9 @@ pub struct Writing {
     /// Leave the names of tools as the source has them
     #[arg(long)]
     pub keep_tool_names: bool,
+    /// Trim to the agent's window first, as relay-trim --for does
+    #[arg(long, conflicts_with = "restore")]
+    pub fit: bool,
     /// Put the original file back under its own id, where there is none; wants the whole of relay-read's stream
     #[arg(long, conflicts_with_all = ["title", "dialogue_only", "no_note", "keep_tool_names"])]
     pub restore: bool,

@@ -2,6 +2,8 @@
 
 pub mod pair;
 pub mod redact;
+pub mod summarize;
+pub mod trim;
 
 use crate::stream::{Record, Result, Sink};
 

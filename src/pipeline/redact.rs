@@ -6,7 +6,7 @@ use crate::filters::redact::{
     Allow, Finding, Key, Redact, Restore, Setup, Tally, Tell, map_key, map_key_line,
 };
 use crate::record::Via;
-use crate::stream::{Error, Input, Output, Placing, Private, Report, Result, Sink, Source, World};
+use crate::stream::{Error, Gathered, Input, Output, Placing, Private, Report, Result, Sink, Source, World};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -157,6 +157,37 @@ impl Sink for Nowhere {
     fn put(&mut self, _: &[u8]) -> Result<()> {
         Ok(())
     }
+}
+
+/// The secrets of a text replaced, each wherever it stands, for what is no stream.
+///
+/// # Errors
+/// Memory or the temporary file.
+pub fn text(text: &str, world: &World) -> Result<String> {
+    let options = Options::default();
+    let mut redact = Redact::new(Setup {
+        detector: Detector::new(&choice(&options, world)?)?,
+        allow: Allow::default(),
+        key: key(&options, world, None, &[])?,
+        salted: false,
+        map: &[],
+        journal: None,
+        findings: None,
+        two_pass: true,
+        check: false,
+    })?;
+    let message = serde_json::json!({"type": "message", "role": "user", "content": text});
+    let stream = format!(
+        "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"\"}}\n{message}\n{{\"type\":\"end\"}}\n"
+    );
+    let mut source = Source::new(stream.as_bytes(), "text");
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    filter::run(&mut source, &mut redact, None, &mut out, &mut Gathered::default())?;
+    let content = out.iter().find_map(|line| {
+        let record: serde_json::Value = serde_json::from_slice(line).ok()?;
+        record.get("content")?.as_str().map(str::to_owned)
+    });
+    content.ok_or_else(|| Error::failed("the redacted text is not there"))
 }
 
 fn choice(options: &Options, world: &World) -> Result<Choice> {

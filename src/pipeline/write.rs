@@ -3,7 +3,7 @@
 
 use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::filters::Filter;
-use crate::filters::pair::{self, Pair};
+use crate::filters::trim;
 use crate::formats::jsonl::Archive;
 use crate::record::{End, Problem, Role, problem};
 use crate::stream::json::Tape;
@@ -26,6 +26,8 @@ pub struct Options {
     pub json: bool,
     /// Become the target's client in the end.
     pub resume: bool,
+    /// Trim like this first.
+    pub fit: Option<trim::Options>,
 }
 
 /// What goes to standard output.
@@ -61,6 +63,13 @@ pub fn run(
     if options.target == JSONL && options.write.restore {
         let what = "--restore puts back a file of an agent, not an archive".to_owned();
         return Err(Error::Usage { what, hint: None });
+    }
+    if options.target == JSONL && options.fit.is_some() {
+        let what = "--fit is for the window of an agent".to_owned();
+        return Err(Error::Usage {
+            what,
+            hint: Some("trim the stream: relay-trim --budget TOKENS".to_owned()),
+        });
     }
     if options.target == JSONL {
         return archive(source, options, world, emit, report);
@@ -104,10 +113,10 @@ pub fn run(
 /// Hands every record on, paired; gives how many sessions there were.
 fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
     // writers take paired records only, so that a pipe without relay-pair is safe
-    let mut pair = Pair::new(pair::Options::default());
+    let mut before = super::trim::before_writing(sessions.options.fit.as_ref())?;
     let mut records = 0;
     while let Some(record) = source.next_record()? {
-        match pair.record(&record, sessions) {
+        match before.record(&record, sessions) {
             Ok(()) => {}
             Err(Error::Shape { what }) => return Err(Error::input(source.place(), what)),
             Err(other) => return Err(other),
@@ -115,7 +124,7 @@ fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u6
         records += 1;
         sessions.report.passed(records);
     }
-    pair.end(sessions)?;
+    before.end(sessions)?;
     Ok(source.sessions())
 }
 

@@ -5,6 +5,7 @@
 
 mod problems;
 mod session;
+pub mod shell;
 mod words;
 
 pub use problems::{Place, Problem, Problems, problem};

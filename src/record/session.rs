@@ -134,6 +134,9 @@ pub struct Budget {
     pub note_reserve: u64,
     /// How it was counted.
     pub tokenizer: String,
+    /// Thousandths of such a token for one of o200k.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<u64>,
 }
 
 /// One filter that touched the stream. Options only, never content.
@@ -149,7 +152,7 @@ pub struct Via {
 }
 
 /// Last record of a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// Id of the session that ends.
     #[serde(default)]
@@ -163,6 +166,9 @@ pub struct End {
     /// Every oddity, by kind.
     #[serde(default)]
     pub problems: Vec<Problem>,
+    /// The budget of the session record with smaller reserves, where what must be kept left no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// Why the session could not be read; writers skip it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

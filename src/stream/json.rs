@@ -263,6 +263,65 @@ fn skip_space(line: &[u8], mut i: usize) -> usize {
     i
 }
 
+/// Where the value of the first field begins whose key is one of `keys`. `at` is where the key of some field of
+/// the outermost object begins; fields before it are not looked at. What stands behind the value is not
+/// looked at either, so that a long line costs little. `None`: there is no such field, or the line is no JSON.
+pub fn field_from(line: &[u8], mut at: usize, keys: &[&str]) -> Option<usize> {
+    loop {
+        if line.get(at) != Some(&b'"') {
+            return None;
+        }
+        let (end, flags) = simd::string_end(line, at + 1).ok()?;
+        let key = Text { raw: line.get(at + 1..end)?, escaped: flags & simd::ESCAPED != 0 };
+        let colon = skip_space(line, end + 1);
+        if line.get(colon) != Some(&b':') {
+            return None;
+        }
+        let value = skip_space(line, colon + 1);
+        if keys.iter().any(|k| key == **k) {
+            return Some(value);
+        }
+        let comma = skip_space(line, value_end(line, value)?);
+        if line.get(comma) != Some(&b',') {
+            return None;
+        }
+        at = skip_space(line, comma + 1);
+    }
+}
+
+/// Where the value that begins at `at` ends, in bytes. Only strings and brackets are looked at, so this holds
+/// for lines that are JSON. `None`: the line ends before the value does.
+pub fn value_end(line: &[u8], at: usize) -> Option<usize> {
+    let (mut i, mut depth) = (at, 0usize);
+    loop {
+        match line.get(i)? {
+            b'"' => i = simd::string_end(line, i + 1).ok()?.0 + 1,
+            b'{' | b'[' => {
+                depth += 1;
+                i += 1;
+                continue;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                i += 1;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => {
+                i += 1;
+                continue;
+            }
+            _ => {
+                let rest = line.get(i..)?;
+                i += rest
+                    .iter()
+                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n'))?;
+            }
+        }
+        if depth == 0 {
+            return Some(i);
+        }
+    }
+}
+
 fn literal(line: &[u8], i: &mut usize, word: &[u8], kind: Kind) -> Result<Kind, Error> {
     if line.get(*i..).is_some_and(|rest| rest.starts_with(word)) {
         *i += word.len();
@@ -796,5 +855,29 @@ mod tests {
     #[test]
     fn a_second_value_is_named_by_its_place() {
         assert_eq!(Tape::new().parse(b"{} {}").unwrap_err(), Error::Trailing(3));
+    }
+
+    #[test]
+    fn a_field_is_found_from_a_place_on() {
+        let line = br#"{"a":1,"metadata":{"content":[{"x":"}"}]},"n":-1e3 , "content":"x\"y","input":{}}"#;
+        let at = |key: &str| field_from(line, 7, &[key]).map(|at| &line[at..value_end(line, at).unwrap()]);
+        assert_eq!(at("content"), Some(&br#""x\"y""#[..]));
+        assert_eq!(at("input"), Some(&b"{}"[..]));
+        assert_eq!(at("n"), Some(&b"-1e3"[..]));
+        assert_eq!((at("a"), at("y")), (None, None));
+        assert_eq!(field_from(line, 7, &["n", "content"]), field_from(line, 7, &["n"]));
+        assert_eq!(field_from(b"{\"a\" 1}", 1, &["a"]), None);
+        assert_eq!(value_end(b"[1,2", 0), None);
+        assert_eq!(value_end(b"\"ab", 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn looking_for_a_field_never_fails(line in prop::collection::vec(prop_oneof![Just(b'"'), Just(b'{'), Just(b'}'), Just(b':'), Just(b','), Just(b'['), Just(b'\\'), any::<u8>()], 0..60), at in 0usize..70) {
+            if let Some(found) = field_from(&line, at, &["a", ""]) {
+                prop_assert!(found > at && found <= line.len());
+            }
+            prop_assert!(value_end(&line, at).is_none_or(|end| end > at && end <= line.len()));
+        }
     }
 }

@@ -8,11 +8,13 @@
 //! | `draft` | records written so that the next stage decides from their head |
 //! | `source`, `sink` | whole streams in and out |
 //! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
+//! | `queue` | the same, let go from the front |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
 //! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
+//! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
 
 mod draft;
@@ -23,12 +25,15 @@ mod native;
 mod nearest;
 mod place;
 mod private;
+mod queue;
 mod record;
 mod report;
+mod runner;
 mod simd;
 mod sink;
 mod source;
 mod spool;
+mod table;
 mod world;
 
 pub use draft::{By, Draft, number};
@@ -38,9 +43,12 @@ pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
 pub use private::Private;
+pub use queue::{Held, Queue};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
+pub use runner::Runner;
 pub use sink::{Output, Sink};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};
+pub use table::{Row, Table};
 pub use world::World;

@@ -105,7 +105,7 @@ impl<'a> Head<'a> {
     /// The short cut holds only when every routing field stands where the writer puts it, `null` ones too:
     /// then no edit that adds or changes one (jq changes in place) can hide behind it. Anything else, also
     /// an escape in one of the strings, gives `None`, and the whole line is scanned.
-    fn canonical(line: &'a [u8]) -> Option<Head<'a>> {
+    fn canonical(line: &'a [u8]) -> Option<(Head<'a>, usize)> {
         let mut c = Cursor { line, at: 0 };
         c.eat(b"{\"type\":\"message\",\"role\":")?;
         let mut head = Head::new(Kind::Message);
@@ -146,7 +146,7 @@ impl<'a> Head<'a> {
         head.timestamp = c.text_or_null()?;
         head.synthetic = c.eat(b",\"synthetic\":true").is_some();
         c.eat(b",")?;
-        Some(head)
+        Some((head, c.at))
     }
 
     /// Reads the head from a scanned line, in whatever order its fields stand.
@@ -250,21 +250,30 @@ impl<'a> Cursor<'a> {
 pub struct Record<'a> {
     line: &'a [u8],
     head: Head<'a>,
+    body: Option<usize>,
 }
 
 impl<'a> Record<'a> {
     /// Reads the head of a line; `tape` serves when the line is not in the order that tools write.
     pub fn new(line: &'a [u8], tape: &'a mut Tape) -> Result<Record<'a>> {
-        let head = match Head::canonical(line) {
-            Some(head) => head,
-            None => Head::scanned(tape.parse(line).map_err(|e| Error::Shape { what: e.to_string() })?)?,
+        let (head, body) = match Head::canonical(line) {
+            Some((head, body)) => (head, Some(body)),
+            None => {
+                (Head::scanned(tape.parse(line).map_err(|e| Error::Shape { what: e.to_string() })?)?, None)
+            }
         };
-        Ok(Record { line, head })
+        Ok(Record { line, head, body })
     }
 
     /// The bytes of the line, without line feed.
     pub fn line(&self) -> &'a [u8] {
         self.line
+    }
+
+    /// Where the key of the first field behind the routing fields begins, in bytes; `None` when these do not
+    /// stand where relay's own tools write them.
+    pub fn body(&self) -> Option<usize> {
+        self.body
     }
 
     /// The routing fields.
@@ -369,7 +378,8 @@ mod tests {
     #[test]
     fn an_edit_in_place_keeps_the_short_cut() {
         let line = FULL.replacen("\"dropped\":null", "\"dropped\":\"trimmed\"", 1);
-        let head = Head::canonical(line.as_bytes()).unwrap();
+        let (head, body) = Head::canonical(line.as_bytes()).unwrap();
+        assert_eq!(&line[body..], "\"content\":\"x\"}");
         assert_eq!(head.reason(), Some(Reason::Trimmed));
     }
 

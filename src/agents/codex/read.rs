@@ -113,6 +113,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
     out.put(&session.to_line().map_err(shape)?)?;
     let mut emitter = emit::Emitter::new(&index, &replay, options, out);
     emitter.run(&chain.segments)?;
+    index.entries.check()?;
     let (messages, live) = (emitter.messages, emitter.live);
     problems.merge(emitter.problems.into_vec());
     let failed = chain.broken.or_else(|| {
@@ -123,6 +124,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
         messages: Some(messages),
         live: Some(live),
         problems: problems.into_vec(),
+        budget: None,
         failed,
     };
     out.put(&end.to_line().map_err(shape)?)

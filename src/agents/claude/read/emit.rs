@@ -115,6 +115,29 @@ impl<'a> Piece<'a> {
     }
 }
 
+/// Names of the tools that were called last, by the hash of the call's id. A file may hold millions of calls
+/// without result, so only the newest ones are known: at least [`NAMES`] of them.
+#[derive(Default)]
+struct Names {
+    newer: HashMap<u64, Vec<u8>>,
+    older: HashMap<u64, Vec<u8>>,
+}
+
+const NAMES: usize = 8192;
+
+impl Names {
+    fn keep(&mut self, id: u64, name: &[u8]) {
+        if self.newer.len() >= NAMES {
+            self.older = std::mem::take(&mut self.newer);
+        }
+        self.newer.insert(id, name.to_vec());
+    }
+
+    fn of(&self, id: u64) -> Option<Vec<u8>> {
+        self.newer.get(&id).or_else(|| self.older.get(&id)).cloned()
+    }
+}
+
 /// What is emitted, and what was counted.
 pub(super) struct Emitter<'a> {
     index: &'a mut Index,
@@ -123,7 +146,7 @@ pub(super) struct Emitter<'a> {
     out: &'a mut dyn Sink,
     window: Window,
     buffer: Vec<u8>,
-    names: HashMap<u64, Vec<u8>>,
+    names: Names,
     seq: u64,
     turn: u64,
     live: u64,
@@ -145,7 +168,7 @@ pub(super) fn emit(
         out,
         window: Window::default(),
         buffer: Vec::new(),
-        names: HashMap::new(),
+        names: Names::default(),
         seq: 0,
         turn: 0,
         live: 0,
@@ -164,6 +187,7 @@ pub(super) fn emit(
         messages: Some(messages),
         live: Some(live),
         problems: Vec::new(),
+        budget: None,
         failed: None,
     })
 }
@@ -266,17 +290,16 @@ impl Emitter<'_> {
                 if piece.role == Role::User && piece.by == By::Conversation && !prompted {
                     prompted = true;
                     self.turn += 1;
-                    self.names.clear();
                 }
             }
             let name = match (piece.role, piece.tool_call_id) {
                 (Role::ToolCall, Some(id)) => {
                     if let Some(name) = &piece.tool_name {
-                        self.names.insert(self.index.hash(id), name.to_vec());
+                        self.names.keep(self.index.hash(id), name);
                     }
                     None
                 }
-                (Role::ToolResult, Some(id)) => self.names.get(&self.index.hash(id)).cloned(),
+                (Role::ToolResult, Some(id)) => self.names.of(self.index.hash(id)),
                 _ => None,
             };
             let draft = Draft {

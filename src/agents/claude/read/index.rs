@@ -1,18 +1,20 @@
-//! First pass: what each line is, in 32 bytes a line, and the facts of the header.
+//! First pass: what each line is, and the facts of the header.
 //!
-//! Long lists here are plain vectors of numbers. Ids are kept as 64-bit hashes; with 2^22 lines the chance
+//! A line takes 40 bytes of a table, most of which lies in a temporary file when there are many, and about 10
+//! bytes of memory in the list of ids. Ids are kept as 64-bit hashes; with 2^22 lines the chance
 //! that two different ids of one session meet is one in two million.
 
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
 use crate::record::{Lineage, Problems, problem};
 use crate::stream::json::{self, Tape, Text, Value};
-use crate::stream::{Error, Lines, Native, Result};
+use crate::stream::{Error, Lines, Native, Result, Row, Table};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use super::line::{Block, Fields};
+use super::slots::Slots;
 use foldhash::quality::RandomState;
 
 /// No line.
@@ -85,16 +87,50 @@ pub(super) struct Entry {
     pub id: u64,
     /// Hash of its first tool id, of calls or results.
     pub tool: u64,
+    /// Hash of the id of its model message.
+    message: u64,
     /// Number of the entry that its parent is, [`NONE`] or [`DANGLING`].
     pub parent: u32,
-    /// Number of its model message, or [`NONE`].
+    /// Number of the first entry of its model message, or [`NONE`].
     pub group: u32,
     /// Bytes that the line takes in the file, line feed included; 0 for further records of a line.
     pub length: u32,
     pub bits: u32,
 }
 
+impl Row for Entry {
+    const SIZE: usize = 40;
+
+    fn write(self, out: &mut Vec<u8>) {
+        for long in [self.id, self.tool, self.message] {
+            out.extend_from_slice(&long.to_le_bytes());
+        }
+        for word in [self.parent, self.group, self.length, self.bits] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Entry> {
+        let long = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u64::from_le_bytes(*b));
+        let word = |at: usize| bytes.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
+        Some(Entry {
+            id: long(0)?,
+            tool: long(8)?,
+            message: long(16)?,
+            parent: word(24)?,
+            group: word(28)?,
+            length: word(32)?,
+            bits: word(36)?,
+        })
+    }
+}
+
 impl Entry {
+    /// A line of which nothing is known but its length.
+    fn of_length(length: usize) -> Entry {
+        Entry { id: 0, tool: 0, message: 0, parent: NONE, group: NONE, length: length as u32, bits: 0 }
+    }
+
     pub(super) fn kind(&self) -> Kind {
         match self.bits & 7 {
             1 => Kind::State,
@@ -136,7 +172,7 @@ pub(super) struct Patch {
 
 /// All that the first pass finds.
 pub(super) struct Index {
-    pub entries: Vec<Entry>,
+    pub entries: Table<Entry>,
     /// Offsets of every 256th entry.
     marks: Vec<u64>,
     /// Entries that are further records of the line before them.
@@ -145,10 +181,11 @@ pub(super) struct Index {
     /// The newest line with the id of this one, where it is not the line itself.
     pub newest: HashMap<u32, u32>,
     pub more_tools: HashMap<u32, Vec<u64>>,
-    slots: Vec<u32>,
-    filled: usize,
+    /// Entries by their own id.
+    ids: Slots,
+    /// First entries of model messages by the message's id.
+    groups: Slots,
     hasher: RandomState,
-    groups: HashMap<u64, u32>,
     sessions: Vec<u64>,
     pending: Vec<(u32, u64)>,
     /// `last-prompt` of the newest such line.
@@ -218,16 +255,15 @@ impl Index {
     /// Reads the whole file once.
     pub(super) fn build(native: &Native, options: &ReadOptions) -> Result<Index> {
         let mut index = Index {
-            entries: Vec::new(),
+            entries: Table::new(),
             marks: Vec::new(),
             extras: Vec::new(),
             patches: HashMap::new(),
             newest: HashMap::new(),
             more_tools: HashMap::new(),
-            slots: Vec::new(),
-            filled: 0,
+            ids: Slots::default(),
+            groups: Slots::default(),
             hasher: RandomState::default(),
-            groups: HashMap::new(),
             sessions: Vec::new(),
             pending: Vec::new(),
             leaf: None,
@@ -257,6 +293,7 @@ impl Index {
             }
         }
         index.resolve();
+        index.entries.check()?;
         Ok(index)
     }
 
@@ -283,8 +320,8 @@ impl Index {
     pub(super) fn place(&self, entry: u32) -> (u64, usize) {
         let mark = entry as usize / 256;
         let mut offset = self.marks.get(mark).copied().unwrap_or(0);
-        for e in self.entries.iter().take(entry as usize).skip(mark * 256) {
-            offset += u64::from(e.length);
+        for before in mark as u32 * 256..entry {
+            offset += u64::from(self.entry(before).length);
         }
         (offset, self.entry(entry).length as usize)
     }
@@ -301,20 +338,15 @@ impl Index {
     }
 
     pub(super) fn entry(&self, at: u32) -> Entry {
-        self.entries.get(at as usize).copied().unwrap_or(Entry {
-            id: 0,
-            tool: 0,
-            parent: NONE,
-            group: NONE,
-            length: 0,
-            bits: 0,
-        })
+        self.entries.get(at as usize).unwrap_or(Entry::of_length(0))
+    }
+
+    pub(super) fn change(&mut self, at: u32, change: impl FnOnce(&mut Entry)) {
+        self.entries.update(at as usize, change);
     }
 
     pub(super) fn set(&mut self, at: u32, bits: u32) {
-        if let Some(e) = self.entries.get_mut(at as usize) {
-            e.bits |= bits;
-        }
+        self.change(at, |e| e.bits |= bits);
     }
 
     pub(super) fn hash(&self, text: Text<'_>) -> u64 {
@@ -327,41 +359,7 @@ impl Index {
 
     /// The entry with this id, links and state lines too.
     pub(super) fn find(&self, id: u64) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
-        let mut slot = id as usize & mask;
-        loop {
-            match self.slots.get(slot).copied()? {
-                NONE => return None,
-                entry if self.entry(entry).id == id => return Some(entry),
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    fn insert(&mut self, entry: u32) {
-        if (self.filled + 1) * 5 > self.slots.len() * 4 {
-            let size = (self.slots.len() * 2).max(1024);
-            let old = std::mem::replace(&mut self.slots, vec![NONE; size]);
-            for e in old {
-                if e != NONE {
-                    self.place_slot(e);
-                }
-            }
-        }
-        self.place_slot(entry);
-        self.filled += 1;
-    }
-
-    fn place_slot(&mut self, entry: u32) {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut slot = self.entry(entry).id as usize & mask;
-        while let Some(s) = self.slots.get_mut(slot) {
-            if *s == NONE {
-                *s = entry;
-                return;
-            }
-            slot = (slot + 1) & mask;
-        }
+        self.ids.find(id, |entry| self.entry(entry).id)
     }
 
     fn push(&mut self, entry: Entry, offset: u64) -> u32 {
@@ -376,8 +374,7 @@ impl Index {
     /// Takes one line: finds out what it is, whatever its state.
     fn line(&mut self, bytes: &[u8], terminated: bool, length: usize, offset: u64, tape: &mut Tape) {
         let number = self.entries.len() as u64 + 1 - self.extras.len() as u64;
-        let nothing = Entry { id: 0, tool: 0, parent: NONE, group: NONE, length: length as u32, bits: 0 };
-        let owner = self.push(nothing, offset);
+        let owner = self.push(Entry::of_length(length), offset);
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -455,7 +452,7 @@ impl Index {
                     let at = if found == 0 {
                         owner
                     } else {
-                        let none = Entry { id: 0, tool: 0, parent: NONE, group: NONE, length: 0, bits: 0 };
+                        let none = Entry::of_length(0);
                         let offset = self.place(owner).0 + u64::from(self.entry(owner).length);
                         let at = self.push(none, offset);
                         self.extras.push(at);
@@ -586,9 +583,7 @@ impl Index {
     }
 
     fn bits(&mut self, at: u32, bits: u32) {
-        if let Some(e) = self.entries.get_mut(at as usize) {
-            e.bits = bits;
-        }
+        self.change(at, |e| e.bits = bits);
     }
 
     /// Enters a line into the tree.
@@ -601,9 +596,7 @@ impl Index {
             None if is_tree => {
                 self.set(at, bit::NO_ID);
                 let parent = self.previous;
-                if let Some(e) = self.entries.get_mut(at as usize) {
-                    e.parent = parent;
-                }
+                self.change(at, |e| e.parent = parent);
                 if !self.entry(at).has(bit::SIDECHAIN) {
                     self.previous = at;
                 }
@@ -614,9 +607,7 @@ impl Index {
             None => return,
         };
         let line = self.line_of(at);
-        if let Some(e) = self.entries.get_mut(at as usize) {
-            e.id = id;
-        }
+        self.change(at, |e| e.id = id);
         let parent = match fields.parent {
             None => NONE,
             Some(text) if text.is_empty() => NONE,
@@ -628,11 +619,9 @@ impl Index {
                 })
             }
         };
-        if let Some(e) = self.entries.get_mut(at as usize) {
-            e.parent = parent;
-        }
+        self.change(at, |e| e.parent = parent);
         match self.find(id) {
-            None => self.insert(at),
+            None => self.ids.insert(id, at),
             Some(first) => {
                 if own.is_some() {
                     self.problems.add(
@@ -663,10 +652,12 @@ impl Index {
         if let Some(old) = self.newest.insert(first, last) {
             self.set(old, bit::SUPERSEDED);
         }
-        if let Some(e) = self.entries.get_mut(first as usize) {
-            let length = e.length;
-            *e = Entry { id: was.id, length, parent: if parent == first { NONE } else { parent }, ..new };
-        }
+        self.change(first, |e| {
+            // what it is found by stays
+            let (id, message, length) = (was.id, was.message, e.length);
+            let parent = if parent == first { NONE } else { parent };
+            *e = Entry { id, message, length, parent, ..new };
+        });
         if let Some(p) = self.pending.iter().position(|(at, _)| *at == last) {
             let (_, hash) = self.pending.swap_remove(p);
             self.pending.push((first, hash));
@@ -682,9 +673,7 @@ impl Index {
     fn resolve(&mut self) {
         for (at, hash) in std::mem::take(&mut self.pending) {
             let parent = self.find(hash).unwrap_or(DANGLING);
-            if let Some(e) = self.entries.get_mut(at as usize) {
-                e.parent = parent;
-            }
+            self.change(at, |e| e.parent = parent);
         }
     }
 
@@ -710,11 +699,14 @@ impl Index {
         if kind == Kind::Assistant {
             if let Some(id) = message.get("id").and_then(|v| v.text()).filter(|t| !t.is_empty()) {
                 let hash = self.hash(id);
-                let next = self.groups.len() as u32;
-                let group = *self.groups.entry(hash).or_insert(next);
-                if let Some(e) = self.entries.get_mut(at as usize) {
-                    e.group = group;
-                }
+                let group = match self.groups.find(hash, |entry| self.entry(entry).message) {
+                    Some(group) => group,
+                    None => {
+                        self.groups.insert(hash, at);
+                        at
+                    }
+                };
+                self.change(at, |e| (e.message, e.group) = (hash, group));
             }
             self.assistant_facts(message, line);
         }
@@ -770,10 +762,8 @@ impl Index {
         if blank {
             bits |= bit::BLANK;
         }
-        if let Some(&first) = tools.first()
-            && let Some(e) = self.entries.get_mut(at as usize)
-        {
-            e.tool = first;
+        if let Some(&first) = tools.first() {
+            self.change(at, |e| e.tool = first);
         }
         if tools.len() > 1 {
             bits |= bit::MANY;

@@ -5,6 +5,7 @@ mod index;
 mod line;
 mod plan;
 mod relayed;
+mod slots;
 mod text;
 
 use crate::agents::{Detected, ReadOptions};
@@ -39,6 +40,7 @@ pub(super) fn detect(head: &[u8]) -> Detected {
 pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -> Result<()> {
     let mut index = Index::build(native, options)?;
     let plan = plan::plan(&mut index, native, options.history)?;
+    index.entries.check()?;
     let session = header(native, &mut index);
     let line =
         |l: std::result::Result<Vec<u8>, serde_json::Error>| l.map_err(|e| Error::shape(e.to_string()));
@@ -48,6 +50,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
         Some(reason) => End { messages: Some(0), live: Some(0), failed: Some(reason), ..End::default() },
         None => emit::emit(&mut index, native, &plan, options, out)?,
     };
+    index.entries.check()?;
     end.session_id = Some(session.session_id);
     end.problems = std::mem::take(&mut index.problems).into_vec();
     out.put(&line(end.to_line())?)

@@ -8,7 +8,7 @@ use super::index::{DANGLING, Index, Kind, NONE, bit};
 use crate::agents::History;
 use crate::record::{Reason, problem};
 use crate::stream::json::Tape;
-use crate::stream::{Native, Result};
+use crate::stream::{Native, Result, Table};
 use std::collections::{HashMap, HashSet};
 
 /// Which records of a line are meant.
@@ -71,7 +71,7 @@ struct Planner<'a> {
     history: History,
     /// Whether the sidechain is the conversation: a subagent's own file.
     sidechain: bool,
-    times: Option<Vec<Option<i64>>>,
+    times: Option<Table<u64>>,
     /// Lines looked at in searches backward; see [`STEPS`].
     steps: u64,
 }
@@ -156,9 +156,7 @@ impl Planner<'_> {
                 p = DANGLING;
             }
             for &link in chain.iter().chain(std::iter::once(&at)) {
-                if let Some(e) = self.index.entries.get_mut(link as usize) {
-                    e.parent = p;
-                }
+                self.index.change(link, |e| e.parent = p);
             }
         }
     }
@@ -352,7 +350,7 @@ impl Planner<'_> {
         if self.times.is_none() {
             self.times = Some(times(self.index, self.native)?);
         }
-        Ok(self.times.as_ref().and_then(|t| t.get(at as usize).copied().flatten()))
+        Ok(self.times.as_ref().and_then(|t| t.get(at as usize)).filter(|&t| t != NO_TIME).map(|t| t as i64))
     }
 
     /// Where the conversation went on before a compaction.
@@ -367,15 +365,19 @@ impl Planner<'_> {
         Ok(found.or_else(|| self.before(at)).unwrap_or(NONE))
     }
 
+    /// The last row of every model message among these.
+    fn last_of_messages(&self, rows: &[u32]) -> LastOf {
+        let spoken = rows.iter().map(|&at| (self.index.entry(at), at));
+        let spoken = spoken.filter(|(e, _)| e.kind() == Kind::Assistant && e.group != NONE);
+        let mut last: Vec<(u32, u32)> = spoken.map(|(e, at)| (e.group, at)).collect();
+        // stable: rows of one message stay in their order
+        last.sort_by_key(|(group, _)| *group);
+        LastOf(last)
+    }
+
     /// Rule 11: lines of a model message and results of its calls that hang beside the path.
     fn attach(&mut self, path: &mut Vec<u32>) {
-        let mut last_of: HashMap<u32, u32> = HashMap::new();
-        for &at in path.iter() {
-            let e = self.index.entry(at);
-            if e.kind() == Kind::Assistant && e.group != NONE {
-                last_of.insert(e.group, at);
-            }
-        }
+        let last_of = self.last_of_messages(path);
         let mut added: Vec<(u32, bool, u32)> = Vec::new();
         for at in 0..self.count() {
             if !self.is_node(at) || self.index.entry(at).has(bit::PATH) {
@@ -393,7 +395,7 @@ impl Planner<'_> {
                 }
                 _ => continue,
             };
-            let Some(&last) = last_of.get(&group).filter(|_| group != NONE) else { continue };
+            let Some(last) = last_of.get(group) else { continue };
             let sibling = if result { self.parent(at) } else { at };
             if self.index.entry(sibling).has(bit::SIDECHAIN) == self.index.entry(last).has(bit::SIDECHAIN) {
                 added.push((last, result, at));
@@ -470,28 +472,23 @@ impl Planner<'_> {
         if self.exact() {
             return rows;
         }
-        let live: HashSet<u32> = rows.iter().copied().collect();
         let mut open: HashMap<u64, u32> = HashMap::new();
-        let mut last_of: HashMap<u32, u32> = HashMap::new();
+        // results that stand before their call
+        let mut early: HashSet<u64> = HashSet::new();
         for &at in &rows {
             let e = self.index.entry(at);
-            if e.kind() == Kind::Assistant {
-                last_of.insert(e.group, at);
-                if e.has(bit::CALL) {
-                    open.extend(self.index.tools(at).map(|id| (id, at)));
-                }
+            if e.kind() == Kind::Assistant && e.has(bit::CALL) {
+                open.extend(self.index.tools(at).filter(|id| !early.contains(id)).map(|id| (id, at)));
             }
-        }
-        for &at in &rows {
-            if self.index.entry(at).has(bit::RESULT) {
-                for id in self.index.tools(at) {
-                    open.remove(&id);
-                }
+            if e.has(bit::RESULT) {
+                early.extend(self.index.tools(at).filter(|id| open.remove(id).is_none()));
             }
         }
         if open.is_empty() {
             return rows;
         }
+        let live: HashSet<u32> = rows.iter().copied().collect();
+        let last_of = self.last_of_messages(&rows);
         let mut added = Vec::new();
         for at in 0..self.count() {
             let e = self.index.entry(at);
@@ -504,7 +501,7 @@ impl Planner<'_> {
                 open.remove(&id);
             }
             let group = self.index.entry(call).group;
-            let after = if group == NONE { call } else { last_of.get(&group).copied().unwrap_or(call) };
+            let after = last_of.get(group).unwrap_or(call);
             added.push((after, true, at));
             let line = self.index.line_of(at);
             self.index.problems.add(
@@ -658,24 +655,23 @@ impl Planner<'_> {
     /// Streamed snapshots: texts of one message on one parent, the shorter one a beginning of the longer.
     /// The client sends both.
     fn drop_partials(&mut self, plan: &mut Plan) -> Result<()> {
-        let mut by_place: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        let mut spoken: Vec<(u32, u32, u32)> = Vec::new();
         for unit in &plan.units {
             let e = self.index.entry(unit.entry);
             if e.kind() == Kind::Assistant
                 && e.group != NONE
                 && e.bits & (bit::CALL | bit::OTHER) == bit::OTHER
             {
-                by_place.entry((e.group, e.parent)).or_default().push(unit.entry);
+                spoken.push((e.group, e.parent, unit.entry));
             }
         }
-        by_place.retain(|_, rows| rows.len() > 1);
+        // stable, so that those of one place stay in their order
+        spoken.sort_by_key(|(group, parent, _)| (*group, *parent));
         let mut gone = HashSet::new();
         let mut window = super::emit::Window::default();
-        let mut places: Vec<_> = by_place.into_values().collect();
-        places.sort_unstable();
-        for rows in places {
+        for rows in spoken.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).filter(|rows| rows.len() > 1) {
             let mut texts: Vec<(u32, String)> = Vec::new();
-            for at in rows {
+            for &(_, _, at) in rows {
                 let line = window.record(self.index, self.native, at)?;
                 let mut tape = Tape::new();
                 let text = tape.parse(&line).ok().and_then(|v| {
@@ -695,9 +691,7 @@ impl Planner<'_> {
             }
         }
         for &at in &gone {
-            if let Some(e) = self.index.entries.get_mut(at as usize) {
-                e.bits &= !bit::LIVE;
-            }
+            self.index.change(at, |e| e.bits &= !bit::LIVE);
             self.mark(at, Reason::Noise);
             let line = self.index.line_of(at);
             self.index.problems.add(problem::NOISE, Some(line), "a text that was still being streamed");
@@ -726,6 +720,17 @@ struct Message {
     assistant: bool,
     results: bool,
     rows: Vec<u32>,
+}
+
+/// The last row of model messages by the message's number; less than a map takes.
+struct LastOf(Vec<(u32, u32)>);
+
+impl LastOf {
+    fn get(&self, group: u32) -> Option<u32> {
+        let behind = self.0.partition_point(|(other, _)| *other <= group);
+        let (found, at) = self.0.get(behind.checked_sub(1)?)?;
+        (*found == group).then_some(*at)
+    }
 }
 
 /// Messages since the last prompt: only among them can a line still join an earlier message.
@@ -852,21 +857,25 @@ impl Messages {
     }
 }
 
-/// The time of every line, in milliseconds; read only where a parent is missing.
-fn times(index: &Index, native: &Native) -> Result<Vec<Option<i64>>> {
-    let mut out = Vec::with_capacity(index.entries.len());
+/// Stands for a line without a time.
+const NO_TIME: u64 = u64::MAX;
+
+/// The time of every line, in milliseconds as an `i64`; read only where a parent is missing.
+fn times(index: &Index, native: &Native) -> Result<Table<u64>> {
+    let mut out = Table::new();
     let mut window = super::emit::Window::default();
     let mut tape = Tape::new();
     for at in 0..index.entries.len() as u32 {
         if index.entry(at).kind() == Kind::Nothing {
-            out.push(None);
+            out.push(NO_TIME);
             continue;
         }
         let line = window.record(index, native, at)?;
         let time = tape.parse(&line).ok().and_then(|v| {
             v.get("timestamp")?.text()?.decode().parse::<jiff::Timestamp>().ok().map(|t| t.as_millisecond())
         });
-        out.push(time);
+        out.push(time.map_or(NO_TIME, |t| t as u64));
     }
+    out.check()?;
     Ok(out)
 }

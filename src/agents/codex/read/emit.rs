@@ -3,7 +3,7 @@
 use super::base64;
 use super::chain::Segment;
 use super::events;
-use super::index::{Entry, Index, Kind, flag, is_summary};
+use super::index::{Index, Kind, flag, is_summary};
 use super::line::{self, Checks, Compacted, Sort};
 use super::pieces::{Block, Body, Hole, Piece, Pieces, pieces};
 use super::replay::{Fate, Replay};
@@ -427,7 +427,7 @@ impl<'e> Emitter<'e> {
 
     /// The records of a compaction: what it made of the history, where that is live.
     fn compacted(&mut self, compacted: &Compacted<'_>, entry: usize, origin: Origin<'_>) -> Result<u64> {
-        let Some(found) = self.index.entries.get(entry).copied() else { return Ok(0) };
+        let Some(found) = self.index.entries.get(entry) else { return Ok(0) };
         let mut part = origin.part.unwrap_or(0);
         let fate = self.fate(entry);
         let mut items = compacted.replacement.into_iter().flat_map(|r| r.items());
@@ -436,7 +436,7 @@ impl<'e> Emitter<'e> {
         for at in entry + 1..=entry + count {
             let Some(value) = items.next() else { break };
             let fate = self.fate(at);
-            let encrypted = self.index.entries.get(at).is_some_and(|e: &Entry| e.is(flag::ENCRYPTED));
+            let encrypted = self.index.entries.get(at).is_some_and(|e| e.is(flag::ENCRYPTED));
             if fate == Fate::Unused && !encrypted {
                 continue;
             }

@@ -2,7 +2,8 @@
 
 use super::line::{Item, What, field, id_hash, text};
 use super::pieces::outcome_of;
-use crate::agents::ledger::{Effect, Ledger};
+use crate::agents::ledger::Ledger;
+use crate::record::shell::Effect;
 use crate::record::{FileChange, Status};
 use crate::stream::json::{Tape, Value};
 

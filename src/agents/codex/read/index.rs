@@ -10,7 +10,7 @@ use super::line::{self, Checks, Compacted, Item, Line, Mark, Sort, Standing, Wha
 use crate::agents::{History, ReadOptions};
 use crate::record::{Context, Git, Lineage, Problems, problem};
 use crate::stream::json::{Tape, Value};
-use crate::stream::{Error, Lines, Result};
+use crate::stream::{Error, Lines, Result, Row, Table};
 use std::io::Read;
 
 /// What an entry is to the replay.
@@ -55,7 +55,7 @@ pub(super) mod flag {
     pub(in super::super) const USER: u16 = 1024;
 }
 
-/// One thing that the replay must know of. 32 bytes.
+/// One thing that the replay must know of.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     /// Where the line begins in its segment, in bytes.
@@ -67,6 +67,47 @@ pub(super) struct Entry {
     pub(super) segment: u16,
     pub(super) flags: u16,
     pub(super) kind: Kind,
+}
+
+const KINDS: [Kind; 9] = [
+    Kind::Item,
+    Kind::Replaced,
+    Kind::Compacted,
+    Kind::RolledBack,
+    Kind::Started,
+    Kind::Ended,
+    Kind::Context,
+    Kind::Aborted,
+    Kind::Prompt,
+];
+
+impl Row for Entry {
+    const SIZE: usize = 25;
+
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.offset.to_le_bytes());
+        out.extend_from_slice(&self.aux.to_le_bytes());
+        out.extend_from_slice(&self.line.to_le_bytes());
+        out.extend_from_slice(&self.segment.to_le_bytes());
+        out.extend_from_slice(&self.flags.to_le_bytes());
+        out.push(self.kind as u8);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Entry> {
+        let (offset, rest) = bytes.split_first_chunk()?;
+        let (aux, rest) = rest.split_first_chunk()?;
+        let (line, rest) = rest.split_first_chunk()?;
+        let (segment, rest) = rest.split_first_chunk()?;
+        let (flags, rest) = rest.split_first_chunk()?;
+        Some(Entry {
+            offset: u64::from_le_bytes(*offset),
+            aux: u64::from_le_bytes(*aux),
+            line: u32::from_le_bytes(*line),
+            segment: u16::from_le_bytes(*segment),
+            flags: u16::from_le_bytes(*flags),
+            kind: KINDS.get(usize::from(*rest.first()?)).copied()?,
+        })
+    }
 }
 
 impl Entry {
@@ -99,7 +140,7 @@ pub(super) struct Facts {
 /// What the first pass found.
 #[derive(Debug)]
 pub(super) struct Index {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Table<Entry>,
     pub(super) facts: Facts,
     /// Bytes of each segment that were read, so that the second pass stops at the same place.
     pub(super) ends: Vec<u64>,
@@ -117,7 +158,7 @@ pub(super) struct Index {
 /// Reads all segments once. The last one is the file itself.
 pub(super) fn index(segments: &[Segment<'_>], options: &ReadOptions) -> Result<Index> {
     let mut index = Index {
-        entries: Vec::new(),
+        entries: Table::new(),
         facts: Facts::default(),
         ends: Vec::new(),
         bare: Vec::new(),
@@ -135,10 +176,17 @@ pub(super) fn index(segments: &[Segment<'_>], options: &ReadOptions) -> Result<I
         let items = index.entries.iter().any(|e| matches!(e.kind, Kind::Item | Kind::Compacted));
         if let (false, Some((dialect, found))) = (items, events.finish()) {
             index.from_events = Some(dialect);
-            index.entries.extend(found);
-            index.entries.sort_by_key(|e| (e.segment, e.line));
+            // without items there are only marks, which are few
+            let mut all: Vec<Entry> = index.entries.iter().chain(found).collect();
+            all.sort_by_key(|e| (e.segment, e.line));
+            index.entries.check()?;
+            index.entries = Table::new();
+            for entry in all {
+                index.entries.push(entry);
+            }
         }
     }
+    index.entries.check()?;
     Ok(index)
 }
 
@@ -231,7 +279,7 @@ impl Pass<'_> {
 }
 
 /// Adds what a line is to the replay. The second pass counts on the same number of entries a line.
-fn push(entries: &mut Vec<Entry>, line: &Line<'_>, entry: Entry, rescue: bool) {
+fn push(entries: &mut Table<Entry>, line: &Line<'_>, entry: Entry, rescue: bool) {
     match line.sort {
         Sort::Item(item) if item.lost.is_none() || rescue => entries.push(of_item(&item, entry)),
         Sort::Compacted(compacted) => of_compacted(entries, &compacted, entry),
@@ -246,8 +294,7 @@ fn push(entries: &mut Vec<Entry>, line: &Line<'_>, entry: Entry, rescue: bool) {
             };
             // a turn has one context a request: only the first of a run tells anything
             let again = kind == Kind::Context
-                && entries
-                    .last()
+                && (entries.len().checked_sub(1).and_then(|last| entries.get(last)))
                     .is_some_and(|e| e.kind == kind && e.aux == aux && e.segment == entry.segment);
             if !again {
                 entries.push(Entry { kind, aux, ..entry });
@@ -285,7 +332,7 @@ fn of_item(item: &Item<'_>, entry: Entry) -> Entry {
     Entry { aux: id.unwrap_or(0), flags, ..entry }
 }
 
-fn of_compacted(entries: &mut Vec<Entry>, compacted: &Compacted<'_>, entry: Entry) {
+fn of_compacted(entries: &mut Table<Entry>, compacted: &Compacted<'_>, entry: Entry) {
     let message = compacted.message.decode();
     let at = entries.len();
     let mut flags = 0;
@@ -307,13 +354,13 @@ fn of_compacted(entries: &mut Vec<Entry>, compacted: &Compacted<'_>, entry: Entr
         }
     }
     let count = (entries.len() - at - 1) as u64;
-    if let Some(entry) = entries.get_mut(at) {
+    entries.update(at, |entry| {
         entry.aux = count;
         entry.flags |= flag::REPLACES;
         if encrypted && !readable {
             entry.flags |= flag::ENCRYPTED;
         }
-    }
+    });
 }
 
 /// Whether an item of a replacement history is the summary that it was made for.

@@ -6,7 +6,7 @@ use super::line::{self, Checks, Standing, field, text};
 use crate::agents::History;
 use crate::record::{Reason, problem};
 use crate::stream::json::{Tape, Value};
-use crate::stream::{Error, Lines, Result};
+use crate::stream::{Error, Lines, Result, Table};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -88,11 +88,13 @@ pub(super) fn replay(index: &Index, segments: &[Segment<'_>], history: History) 
     for at in 0..entries.len() {
         run.step(at, &dead)?;
     }
-    run.finish()
+    let replay = run.finish();
+    entries.check()?;
+    replay
 }
 
 struct Run<'a> {
-    entries: &'a [Entry],
+    entries: &'a Table<Entry>,
     history: History,
     segments: &'a [Segment<'a>],
     bare: &'a [bool],
@@ -112,8 +114,13 @@ struct Turn {
 }
 
 impl Run<'_> {
-    fn entry(&self, at: usize) -> Option<&Entry> {
+    fn entry(&self, at: usize) -> Option<Entry> {
         self.entries.get(at)
+    }
+
+    /// Which of the made messages a number of the history behind the entries means.
+    fn made_at(&self, at: usize) -> Option<usize> {
+        at.checked_sub(self.entries.len())
     }
 
     /// Whether this view knows nothing of a compaction.
@@ -137,7 +144,8 @@ impl Run<'_> {
                 *pending -= u64::from(turn.user);
             }
         };
-        for (at, entry) in self.entries.iter().enumerate().rev() {
+        for at in (0..self.entries.len()).rev() {
+            let Some(entry) = self.entry(at) else { continue };
             match entry.kind {
                 Kind::Replaced => {}
                 Kind::RolledBack => pending = pending.saturating_add(entry.aux),
@@ -175,7 +183,7 @@ impl Run<'_> {
         let at = number as usize;
         match self.entries.get(at) {
             Some(entry) => entry.flags,
-            None => self.made.get(at - self.entries.len()).map_or(0, |m| m.flags),
+            None => self.made_at(at).and_then(|n| self.made.get(n)).map_or(0, |m| m.flags),
         }
     }
 
@@ -188,7 +196,7 @@ impl Run<'_> {
     }
 
     fn step(&mut self, at: usize, dead: &HashSet<usize>) -> Result<()> {
-        let Some(&entry) = self.entry(at) else { return Ok(()) };
+        let Some(entry) = self.entry(at) else { return Ok(()) };
         let number =
             u32::try_from(at).map_err(|_| Error::failed("a session of over four thousand million lines"))?;
         match entry.kind {
@@ -288,7 +296,8 @@ impl Run<'_> {
     fn texts(&self, number: u32) -> Result<Vec<String>> {
         let at = number as usize;
         let Some(entry) = self.entry(at) else {
-            return Ok(self.made.get(at - self.entries.len()).map(|m| m.parts.clone()).unwrap_or_default());
+            let made = self.made_at(at).and_then(|n| self.made.get(n));
+            return Ok(made.map(|m| m.parts.clone()).unwrap_or_default());
         };
         let Some(segment) = self.segments.get(usize::from(entry.segment)) else { return Ok(Vec::new()) };
         let native = segment.native();
@@ -297,8 +306,8 @@ impl Run<'_> {
         let mut tape = Tape::new();
         let Some(found) = lines.next_line().map_err(Error::io(native.name()))? else { return Ok(Vec::new()) };
         // which record of the line it is: entries of one line stand together
-        let same = |e: &&Entry| e.line == entry.line && e.segment == entry.segment && e.kind == Kind::Item;
-        let before = self.entries.get(..at).unwrap_or_default().iter().rev().take_while(same).count();
+        let same = |e: &Entry| e.line == entry.line && e.segment == entry.segment && e.kind == Kind::Item;
+        let before = self.before(at).take_while(same).count();
         let skip = if entry.kind == Kind::Item { before } else { 0 };
         let scanned = tape.parse(found.bytes);
         let damage = line::damage(found.bytes, scanned);
@@ -331,8 +340,12 @@ impl Run<'_> {
     }
 
     fn place_in_replacement(&self, at: usize) -> usize {
-        let before = self.entries.get(..at).unwrap_or_default().iter().rev();
-        before.take_while(|e| e.kind == Kind::Replaced).count()
+        self.before(at).take_while(|e| e.kind == Kind::Replaced).count()
+    }
+
+    /// The entries before one, the nearest first.
+    fn before(&self, at: usize) -> impl Iterator<Item = Entry> {
+        (0..at).rev().filter_map(|at| self.entry(at))
     }
 
     fn finish(mut self) -> Result<Replay> {
@@ -341,7 +354,7 @@ impl Run<'_> {
         let mut outputs: HashSet<(u64, u16)> = HashSet::new();
         const KINDS: u16 = flag::CUSTOM | flag::SEARCH;
         if !active {
-            for entry in self.live.iter().filter_map(|n| self.entries.get(*n as usize)) {
+            for entry in self.live.iter().filter_map(|n| self.entry(*n as usize)) {
                 if entry.is(flag::CALL) {
                     calls.entry(entry.aux).or_insert(entry.flags & KINDS);
                 } else if entry.is(flag::OUTPUT) {
@@ -351,8 +364,8 @@ impl Run<'_> {
         }
         for number in &self.live {
             let at = *number as usize;
-            let Some(entry) = self.entries.get(at) else {
-                if let Some(made) = self.made.get_mut(at - self.entries.len()) {
+            let Some(entry) = self.entry(at) else {
+                if let Some(made) = self.made_at(at).and_then(|n| self.made.get_mut(n)) {
                     made.live = true;
                 }
                 continue;

@@ -1,0 +1,56 @@
+//! Arguments of relay-trim.
+
+use clap::Args;
+
+/// How a conversation is fitted into a window.
+#[derive(Debug, Clone, Args)]
+pub struct Trimming {
+    /// All that may be written, in tokens: what is kept, the summary and the note
+    #[arg(long, value_name = "TOKENS", required_unless_present = "target", value_parser = clap::value_parser!(u64).range(1..))]
+    pub budget: Option<u64>,
+    /// Fit the window of this agent, less what it keeps free: AGENT or AGENT:MODEL; with --budget, only count as it
+    /// counts [default: as the dearest does]
+    #[arg(id = "target", long = "for", value_name = "AGENT[:MODEL]")]
+    pub target: Option<String>,
+    /// Set so many tokens aside for the summary [default: 60 % of the budget, at most 4000]
+    #[arg(long, value_name = "TOKENS")]
+    pub summary_reserve: Option<u64>,
+    /// Count by: estimate (exactly where it matters), o200k, cl100k, or simple (CJK / 1.5 + rest / 4)
+    #[arg(long, default_value = "estimate", value_parser = ["estimate", "o200k", "cl100k", "simple"])]
+    pub tokenizer: String,
+    /// Use this share of the budget only [default: 0.9 for estimates, 1.0 for exact counts]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub safety: Option<f64>,
+    /// Leave so many of the newest tool results whole [default: 5]
+    #[arg(long, value_name = "N")]
+    pub keep_tools: Option<u64>,
+    /// Keep at most so many turns [default: no such limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub recent_turns: Option<u64>,
+    /// Leave trimmed records out of the stream instead of marking them
+    #[arg(long)]
+    pub drop: bool,
+    /// Print on stderr what was kept, condensed and dropped, by kind
+    #[arg(long)]
+    pub explain: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
+        _ => Err("expected a share: more than 0, at most 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_share_is_no_more_than_the_whole() {
+        assert_eq!((share("0.9"), share("1")), (Ok(0.9), Ok(1.0)));
+        for wrong in ["0", "-1", "1.1", "NaN", "inf", "x", ""] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Which lines a summary of a given size holds.
+
+use super::terms;
+use super::words::{Language, Section};
+use crate::tokens::Counter;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+
+/// One line that could stand in the summary.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) section: Section,
+    /// The text, on one line, without its references.
+    pub(super) text: String,
+    /// The records that say so.
+    pub(super) seqs: Vec<u64>,
+    /// What it is worth whatever it names.
+    pub(super) worth: f64,
+    /// Names that may follow the text, each with its record.
+    pub(super) more: Vec<(String, u64)>,
+}
+
+impl Line {
+    pub(super) fn new(section: Section, text: String, seq: u64, worth: f64) -> Line {
+        Line { section, text, seqs: vec![seq], worth, more: Vec::new() }
+    }
+
+    /// Adds records that say a part of it.
+    pub(super) fn refer(&mut self, seqs: impl IntoIterator<Item = u64>) {
+        self.seqs.extend(seqs);
+        self.seqs.sort_unstable();
+        self.seqs.dedup();
+    }
+
+    /// As it is printed, without line feed.
+    pub(super) fn print(&self) -> String {
+        let refs: Vec<String> = self.seqs.iter().map(|seq| format!("#{seq}")).collect();
+        format!("- {} ({})", self.text, refs.join(", "))
+    }
+}
+
+/// What a text costs: its tokens, and never less than one for each wide character and one for four others, since
+/// not every model's vocabulary knows Chinese as well as o200k.
+pub(super) fn cost(counter: &dyn Counter, text: &str) -> u64 {
+    let (mut wide, mut narrow) = (0u64, 0u64);
+    for c in text.chars() {
+        if u32::from(c) > 0x2e80 { wide += 1 } else { narrow += 1 }
+    }
+    counter.count(text).max(wide + narrow.div_ceil(4))
+}
+
+/// Hundredths of the summary that lists of names may take.
+const LISTS: u64 = 15;
+
+/// Something to be chosen next: the greatest worth for each token first, then what stands first.
+#[derive(Debug)]
+struct Offer {
+    rate: f64,
+    index: usize,
+}
+
+impl PartialEq for Offer {
+    fn eq(&self, other: &Offer) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Offer {}
+
+impl PartialOrd for Offer {
+    fn partial_cmp(&self, other: &Offer) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Offer {
+    fn cmp(&self, other: &Offer) -> Ordering {
+        self.rate.total_cmp(&other.rate).then_with(|| other.index.cmp(&self.index))
+    }
+}
+
+/// Chooses lines of at most `budget` tokens together, headings and `opening` included. `likely` tells what naming
+/// something is worth; only the first line that names it is paid for.
+pub(super) fn choose(
+    mut lines: Vec<Line>,
+    opening: &str,
+    language: Language,
+    budget: u64,
+    counter: &dyn Counter,
+    likely: &dyn Fn(u64) -> f64,
+) -> Vec<Line> {
+    let costs: Vec<u64> = lines.iter().map(|line| cost(counter, &line.print()) + 1).collect();
+    let names: Vec<Vec<u64>> = lines.iter().map(|line| keys(&line.text)).collect();
+    let heading = |section: Section| cost(counter, section.heading(language)) + 3;
+    // what names alone may take, so that a summary does not become a list of them
+    let lists = budget * LISTS / 100;
+    let mut left = budget.saturating_sub(cost(counter, opening) + 2 + lists);
+    let mut chosen = vec![false; lines.len()];
+    let mut named: HashSet<u64> = HashSet::new();
+    let mut spent: [u64; Section::ALL.len()] = Default::default();
+    // the first round keeps to the shares of the sections; the second hands out what is left
+    for shared in [true, false] {
+        let rate = |index: usize, named: &HashSet<u64>| -> f64 {
+            let (Some(line), Some(cost), Some(names)) =
+                (lines.get(index), costs.get(index), names.get(index))
+            else {
+                return 0.0;
+            };
+            let news: f64 = names.iter().filter(|n| !named.contains(n)).map(|n| likely(*n)).sum();
+            (line.worth + news) / (*cost as f64 + 2.0)
+        };
+        let mut heap: BinaryHeap<Offer> = (0..lines.len())
+            .filter(|index| chosen.get(*index) == Some(&false))
+            .map(|index| Offer { rate: rate(index, &named), index })
+            .collect();
+        while let Some(Offer { rate: offered, index }) = heap.pop() {
+            if offered <= 0.0 {
+                break;
+            }
+            let now = rate(index, &named);
+            if heap.peek().is_some_and(|next| now < next.rate) {
+                heap.push(Offer { rate: now, index });
+                continue;
+            }
+            let (Some(line), Some(cost)) = (lines.get(index), costs.get(index)) else { continue };
+            let Some(used) = spent.get_mut(line.section as usize) else { continue };
+            let price = cost + if *used == 0 { heading(line.section) } else { 0 };
+            let over = shared && *used > 0 && *used + price > budget * line.section.share() / 1000;
+            if price > left || over {
+                continue;
+            }
+            left -= price;
+            *used += price;
+            if let Some(mark) = chosen.get_mut(index) {
+                *mark = true;
+            }
+            named.extend(names.get(index).into_iter().flatten());
+        }
+    }
+    lengthen(&mut lines, &chosen, &mut named, lists, counter, likely);
+    let mut kept = Vec::new();
+    for (line, chosen) in lines.into_iter().zip(chosen) {
+        if chosen {
+            kept.push(line);
+        }
+    }
+    kept.sort_by(|a, b| (a.section, a.seqs.last()).cmp(&(b.section, b.seqs.last())));
+    kept
+}
+
+/// Adds names to chosen lines, the likeliest first, for at most `left` tokens.
+fn lengthen(
+    lines: &mut [Line],
+    chosen: &[bool],
+    named: &mut HashSet<u64>,
+    mut left: u64,
+    counter: &dyn Counter,
+    likely: &dyn Fn(u64) -> f64,
+) {
+    let mut offers: Vec<(f64, usize, String, u64)> = Vec::new();
+    for (index, line) in lines.iter_mut().enumerate() {
+        if chosen.get(index) == Some(&true) {
+            for (name, seq) in std::mem::take(&mut line.more) {
+                let rate = likely(terms::key(&name)) / (name.len() as f64 / 4.0 + 2.0);
+                if rate > 0.0 {
+                    offers.push((rate, index, name, seq));
+                }
+            }
+        }
+    }
+    offers.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, &a.2).cmp(&(b.1, &b.2))));
+    for (_, index, name, seq) in offers {
+        let Some(line) = lines.get_mut(index) else { continue };
+        if !named.insert(terms::key(&name)) || line.text.contains(&name) {
+            continue;
+        }
+        let before = cost(counter, &line.print());
+        let mut longer = line.clone();
+        longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") { ": " } else { ", " });
+        longer.text.push_str(&name);
+        longer.refer([seq]);
+        let more = cost(counter, &longer.print()).saturating_sub(before);
+        if more <= left {
+            left -= more;
+            *line = longer;
+        }
+    }
+}
+
+/// The keys of the names in a text; of a path also that of its last part.
+pub(super) fn keys(text: &str) -> Vec<u64> {
+    let mut found = Vec::new();
+    terms::each(text, |word| {
+        found.push(terms::key(word));
+        if let Some((_, last)) = word.rsplit_once('/')
+            && last.len() >= 6
+        {
+            found.push(terms::key(last));
+        }
+    });
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The summary as text.
+pub(super) fn print(lines: &[Line], opening: &str, language: Language) -> String {
+    let mut out = opening.to_owned();
+    let mut section = None;
+    for line in lines {
+        if section != Some(line.section) {
+            section = Some(line.section);
+            out.push_str("\n\n## ");
+            out.push_str(line.section.heading(language));
+        }
+        out.push('\n');
+        out.push_str(&line.print());
+    }
+    out
+}

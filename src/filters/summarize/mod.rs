@@ -1,0 +1,512 @@
+//! Puts a summary of what was left out in front of what is kept.
+//!
+//! The summary is a ledger made by rules, the same for the same input: what the user asked and ruled, how plan,
+//! files, commands and errors stand, and what the model found. *All* records are read, kept and left out ones, so
+//! that states are those of the end; the summary then tells what the kept ones do not. Each line names the record
+//! that says so, `(#seq)`; `(#0)` is the session's own. Nothing is told by language: sections come from the
+//! structure of the records, words of English and Chinese only add weight.
+//!
+//! | part | from |
+//! |---|---|
+//! | goal, open request | the first and the newest prompt of the human, whole as far as they fit |
+//! | constraints, decisions | the other prompts; one that a later one took back is left out |
+//! | plan | the last state of the steps that the model kept (TodoWrite, update_plan, TaskCreate) |
+//! | files, commands, errors | calls and their results: the last state of each |
+//! | findings | sentences of the model, those before the next prompt first |
+//! | environment | the session record |
+//!
+//! Earlier summaries of relay and its notes are merged into the new one and marked `summarized`. Harness text and
+//! messages that are no part of the conversation (other branches, subagents, noise) are passed over.
+//!
+//! What fits is chosen by worth for each token ([`choose`]): every line has a worth of its own and that of the names
+//! in it, which is how likely the session goes on to use them (recent, rare, not in what is kept).
+//! Sizes are o200k tokens, never less than one for each wide character and one for four others.
+//!
+//! Held: the ledger, some 50 bytes for each token of the summary and at most 2 MB on names; every record behind
+//! the session's in a [`Spool`], because the summary stands before them.
+
+mod calls;
+mod choose;
+mod findings;
+mod ledger;
+mod prompts;
+mod prose;
+mod terms;
+mod words;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use super::Filter;
+use crate::record::{End, Harness, Origin, Reason, Role, Session, Status};
+use crate::stream::json::{Tape, Value, write_string};
+use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
+use crate::tokens::{Counter, Exact, Family};
+use calls::Call;
+use ledger::{Earlier, Ledger};
+use prompts::Prompt;
+pub use prose::{Exec, Redact};
+use terms::By;
+pub use words::Language;
+use words::Section;
+use work::At;
+
+/// Size of a summary when neither the options nor the session tell one, in tokens.
+const SIZE: u64 = 2_000;
+
+/// What frames a message, in tokens.
+const FRAME: u64 = 8;
+
+/// Of a kept tool result, so many bytes are looked at for names.
+const LOOKED: usize = 8 << 10;
+
+/// What the summary begins with, in the manner of the clients' own.
+const OPENING: [&str; 2] = [
+    "Summary of the conversation so far, made by rules by relay. It stands for what was left out; the newest part of the conversation follows it as it was. (#n) names the record that a line comes from.",
+    "到目前为止的对话摘要，由 relay 按规则生成。它代替被省略的部分，最近的对话原样保留在其后。(#n) 指该行所依据的记录。",
+];
+
+/// How to summarise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Size of the summary in tokens; `None`: what relay-trim set aside for it, else 2,000.
+    pub max_tokens: Option<u64>,
+    /// Tell of the whole conversation, not only of what was left out.
+    pub all: bool,
+    /// Language of the headings; `None`: that of most of the user's text.
+    pub language: Option<Language>,
+    /// What comes out.
+    pub format: Format,
+}
+
+/// What comes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Format {
+    /// The stream, with the summary in it.
+    #[default]
+    Stream,
+    /// The text of the summaries alone, for people.
+    Markdown,
+    /// One JSON object a session.
+    Json,
+}
+
+impl std::str::FromStr for Format {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Format> {
+        match word {
+            "stream" => Ok(Format::Stream),
+            "md" => Ok(Format::Markdown),
+            "json" => Ok(Format::Json),
+            _ => Err(Error::Usage {
+                what: format!("no summary comes as {word:?}"),
+                hint: Some("stream, md or json".to_owned()),
+            }),
+        }
+    }
+}
+
+/// The filter.
+#[derive(Debug, Default)]
+pub struct Summarize {
+    options: Options,
+    tape: Tape,
+    spool: Spool,
+    ledger: Ledger,
+    state: State,
+    exec: Option<Exec>,
+    texts: Vec<String>,
+    warnings: Vec<String>,
+    untouched: u64,
+}
+
+/// What is known of the session's records.
+#[derive(Debug, Default)]
+struct State {
+    session: Option<Vec<u8>>,
+    size: u64,
+    messages: u64,
+    live: u64,
+    /// Whether anything was left out to fit.
+    trimmed: bool,
+    first_seq: Option<u64>,
+    first_turn: Option<u64>,
+    /// Places in the spool of what the new summary merges.
+    merged: Vec<u64>,
+    spooled: u64,
+    interrupted: bool,
+}
+
+impl Summarize {
+    /// A filter that has seen nothing yet.
+    pub fn new(options: Options) -> Summarize {
+        Summarize { options, ..Summarize::default() }
+    }
+
+    /// The texts made since the last look, when the format is not the stream: one a session.
+    pub fn take_texts(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.texts)
+    }
+
+    /// Has a command make prose of each ledger. Where it fails, the ledger stands for itself.
+    pub fn with_exec(mut self, exec: Exec) -> Summarize {
+        self.exec = Some(exec);
+        self
+    }
+
+    /// What went wrong without ending the work, since the last look: one line each.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Sessions that passed without a summary because nothing had been left out.
+    pub fn untouched(&self) -> u64 {
+        self.untouched
+    }
+
+    /// Whether the summary stands for all of the conversation.
+    fn whole(&self) -> bool {
+        self.options.all || self.options.format != Format::Stream
+    }
+
+    fn begin(&mut self, record: &Record<'_>) -> Result<()> {
+        let session: Session = record.decode()?;
+        let reserve = session.budget.as_ref().map(|budget| {
+            // the reserve is in tokens of the target's family; what frames a message is paid from it
+            let factor = budget.factor.unwrap_or_else(|| Family::Unknown.factor()).max(1);
+            let o200k = u128::from(budget.summary_reserve) * 1000 / u128::from(factor);
+            u64::try_from(o200k).unwrap_or(u64::MAX).saturating_sub(FRAME)
+        });
+        let size = self.options.max_tokens.or(reserve).unwrap_or(SIZE);
+        let bytes = usize::try_from(size.saturating_mul(50)).unwrap_or(usize::MAX).clamp(64 << 10, 2 << 20);
+        self.ledger = Ledger::new(session, bytes);
+        self.spool.clear()?;
+        self.state = State { session: Some(record.line().to_vec()), size, ..State::default() };
+        Ok(())
+    }
+
+    /// Holds a record until the summary is known.
+    fn hold(&mut self, record: &Record<'_>) -> Result<()> {
+        if self.options.format == Format::Stream || self.exec.is_some() {
+            self.spool.push(record.line())?;
+            self.state.spooled += 1;
+        }
+        Ok(())
+    }
+
+    fn message(&mut self, record: &Record<'_>) -> Result<()> {
+        let head = record.head();
+        self.state.messages += 1;
+        self.state.live += u64::from(head.is_live());
+        self.ledger.position = self.ledger.position.saturating_add(1);
+        let seq = head.seq.unwrap_or(self.state.messages);
+        self.state.first_seq.get_or_insert(seq);
+        self.state.first_turn = self.state.first_turn.or(head.turn);
+        let reason = head.reason();
+        self.state.trimmed |= matches!(reason, Some(Reason::Trimmed | Reason::Condensed));
+        let Some(role) = head.role else { return Ok(()) };
+        if head.dropped.is_some()
+            && !matches!(
+                reason,
+                Some(Reason::Trimmed | Reason::Condensed | Reason::Compacted | Reason::Orphan)
+            )
+        {
+            return Ok(());
+        }
+        let kept = head.is_live() || reason == Some(Reason::Condensed);
+        let at = At { position: self.ledger.position, seq, kept };
+        if head.origin == Some(Origin::Relay) {
+            return self.own(record, role, at);
+        }
+        if head.synthetic {
+            return self.twin(record, at);
+        }
+        if head.origin == Some(Origin::Harness) {
+            self.state.interrupted |= head.harness == Some(Harness::Interrupt);
+            return Ok(());
+        }
+        match role {
+            Role::User | Role::Assistant | Role::Summary => self.spoken(record, role, at),
+            Role::ToolCall => self.call(record, at),
+            Role::ToolResult => self.result(record, at),
+            Role::System | Role::Reasoning => Ok(()),
+        }
+    }
+
+    /// A summary or a note of an earlier relay.
+    fn own(&mut self, record: &Record<'_>, role: Role, at: At) -> Result<()> {
+        if !record.head().is_live() || !matches!(role, Role::Summary | Role::User) {
+            return Ok(());
+        }
+        self.state.merged.push(self.state.spooled);
+        if role == Role::Summary {
+            let value = scan(record, &mut self.tape)?;
+            let text = content(value, usize::MAX);
+            let mut section = Section::Findings;
+            for line in text.lines() {
+                if let Some(heading) = line.strip_prefix("## ") {
+                    section = Section::of_heading(heading.trim()).unwrap_or(Section::Findings);
+                } else if let Some(line) = line.strip_prefix("- ") {
+                    let text = line.rsplit_once(" (#").map_or(line, |(text, _)| text);
+                    self.earlier(section, text, At { kept: false, ..at });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn earlier(&mut self, section: Section, text: &str, at: At) {
+        if self.ledger.earlier.len() < 400 {
+            let text = prompts::clipped(&work::one_line(text), 480, 180);
+            self.ledger.earlier.push(Earlier { section, text, at });
+        }
+    }
+
+    /// A record that a filter made in the place of another: only what it keeps visible counts.
+    fn twin(&mut self, record: &Record<'_>, at: At) -> Result<()> {
+        if self.whole() || !at.kept {
+            return Ok(());
+        }
+        let value = scan(record, &mut self.tape)?;
+        let text = content(value, LOOKED);
+        self.ledger.names.note(&text, at.position, true, By::Output);
+        Ok(())
+    }
+
+    fn spoken(&mut self, record: &Record<'_>, role: Role, at: At) -> Result<()> {
+        let value = scan(record, &mut self.tape)?;
+        let text = content(value, 1 << 20);
+        let live = record.head().is_live();
+        let by = if role == Role::User { By::Call } else { By::Model };
+        let looked = text.get(..prompts::floor(&text, 64 << 10)).unwrap_or("");
+        self.ledger.names.note(looked, at.position, live, by);
+        match role {
+            Role::User if !text.trim().is_empty() => {
+                let answers = self.ledger.findings.asks();
+                self.ledger.findings.close();
+                let after_stop = std::mem::take(&mut self.state.interrupted) || self.ledger.work.refused;
+                self.ledger.work.refused = false;
+                self.ledger.prompts.push(Prompt { seq: at.seq, text, kept: at.kept, after_stop, answers });
+            }
+            Role::Assistant => self.ledger.findings.push(&text, at),
+            // the source agent's own summary: the newest stands for the ones before
+            Role::Summary => {
+                self.ledger.earlier.retain(|e| e.at.seq == at.seq || e.section != Section::Findings);
+                let text = text.get(..prompts::floor(&text, 32 << 10)).unwrap_or("").to_owned();
+                let mut found = Vec::new();
+                findings::sentences(&text, |sentence| found.push(sentence.to_owned()));
+                for sentence in found {
+                    self.earlier(Section::Findings, &sentence, at);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, record: &Record<'_>, at: At) -> Result<()> {
+        let head = record.head();
+        let Some(id) = head.tool_call_id else { return Ok(()) };
+        let value = scan(record, &mut self.tape)?;
+        let Some(input) = value.get("input") else { return Ok(()) };
+        let name = head.tool_name.map(|t| t.head(80).into_owned()).unwrap_or_default();
+        let call = Call::read(&name, input, self.ledger.session.working_directory.as_deref());
+        let live = head.is_live();
+        self.ledger.names.note(&call.texts, at.position, live, By::Call);
+        if let Some(command) = &call.command {
+            self.ledger.names.note(command, at.position, live, By::Call);
+        }
+        self.ledger.work.call(terms::key(&id.decode()), name, call, at);
+        Ok(())
+    }
+
+    fn result(&mut self, record: &Record<'_>, at: At) -> Result<()> {
+        let head = record.head();
+        let Some(id) = head.tool_call_id else { return Ok(()) };
+        let id = terms::key(&id.decode());
+        let status = head.status.unwrap_or(Status::Unknown);
+        let visible = head.is_live() && !self.whole();
+        let (mut exit, mut text) = (None, String::new());
+        if status.is_error() || visible || self.ledger.work.wants_text(id) {
+            let value = scan(record, &mut self.tape)?;
+            exit = value.get("exit_code").and_then(|v| std::str::from_utf8(v.raw()).ok()?.parse().ok());
+            text = content(value, 1 << 20);
+            if visible {
+                let looked = text.get(..prompts::floor(&text, LOOKED)).unwrap_or("");
+                self.ledger.names.note(looked, at.position, true, By::Output);
+            }
+        }
+        self.ledger.work.result(id, status, exit, &text, at);
+        Ok(())
+    }
+
+    /// The session is over: the summary, then everything held.
+    fn finish(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
+        let state = std::mem::take(&mut self.state);
+        let end: End = record.decode()?;
+        let wanted = (state.trimmed || self.whole()) && end.failed.is_none();
+        self.ledger.findings.close();
+        let made = if wanted { self.summary(state.size)? } else { None };
+        self.untouched += u64::from(!wanted && end.failed.is_none());
+        if self.options.format != Format::Stream {
+            self.texts.extend(made);
+            return self.spool.clear();
+        }
+        if let Some(session) = &state.session {
+            out.put(session)?;
+        }
+        let Some(text) = made else {
+            self.spool.replay(|line| out.put(line))?;
+            self.spool.clear()?;
+            return out.put(record.line());
+        };
+        out.put(&summary_line(&text, &state))?;
+        let mut merged = state.merged.iter().peekable();
+        let (mut place, mut gone) = (0u64, 0u64);
+        let tape = &mut self.tape;
+        self.spool.replay(|line| {
+            let here = merged.next_if_eq(&&place).is_some();
+            place += 1;
+            if !here {
+                return out.put(line);
+            }
+            gone += 1;
+            let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+            out.put(&with_fields(line, value, &[("dropped", b"\"summarized\"")]))
+        })?;
+        self.spool.clear()?;
+        let (mut messages, mut live) = (Vec::new(), Vec::new());
+        number(&mut messages, state.messages + 1);
+        number(&mut live, (state.live + 1).saturating_sub(gone));
+        let value = record.parse(&mut self.tape)?;
+        out.put(&with_fields(record.line(), value, &[("messages", &messages), ("live", &live)]))
+    }
+
+    /// The summary's text; `None` when there is nothing to tell.
+    fn summary(&mut self, size: u64) -> Result<Option<String>> {
+        let language = self.options.language.unwrap_or(match self.ledger.prompts.wide() {
+            0..30 => Language::English,
+            _ => Language::Chinese,
+        });
+        let counter = Exact::o200k().map_err(|e| Error::failed(e.to_string()))?;
+        let opening = language.pick(OPENING[0], OPENING[1]);
+        let Some(chosen) = self.choose(size, language, opening, &counter) else { return Ok(None) };
+        if self.options.format == Format::Json {
+            return Ok(Some(json(&self.ledger.session, language, &chosen)));
+        }
+        let text = choose::print(&chosen, opening, language);
+        let Some(exec) = &mut self.exec else { return Ok(Some(text)) };
+        match exec.prose(&text, size, &self.spool) {
+            Ok(prose) if !prose.is_empty() => {
+                Ok(Some(prose::verified(&prose, &chosen, opening, language, size, &counter)))
+            }
+            outcome => {
+                let why = outcome.err().map_or_else(|| "it printed nothing".to_owned(), |e| e.to_string());
+                self.warnings.push(format!("--exec: {why}; the summary is the ledger"));
+                Ok(Some(text))
+            }
+        }
+    }
+
+    /// The lines of a summary of at most `size` tokens; `None` when they would tell nothing.
+    fn choose(
+        &self,
+        size: u64,
+        language: Language,
+        opening: &str,
+        counter: &dyn Counter,
+    ) -> Option<Vec<choose::Line>> {
+        let whole = self.whole();
+        let lines = self.ledger.lines(language, whole);
+        let likely = |name| self.ledger.likely(name, whole);
+        let mut chosen = choose::choose(lines, opening, language, size, counter, &likely);
+        // tokens of lines do not quite add up to those of the whole
+        while choose::cost(counter, &choose::print(&chosen, opening, language)) > size {
+            chosen.pop()?;
+        }
+        chosen.iter().any(|line| line.section != Section::Environment).then_some(chosen)
+    }
+}
+
+/// The summary as one JSON object. Every section is there, whether it has lines or not.
+fn json(session: &Session, language: Language, lines: &[choose::Line]) -> String {
+    let word = |text: &str| serde_json::Value::from(text);
+    let mut object = serde_json::Map::new();
+    object.insert("session_id".into(), word(&session.session_id));
+    object.insert("source_agent".into(), word(&session.source_agent));
+    object.insert("language".into(), word(language.pick("en", "zh")));
+    for section in Section::ALL {
+        let lines = lines.iter().filter(|line| line.section == section);
+        let list = lines.map(|line| serde_json::json!({"text": line.text, "seq": line.seqs}));
+        object.insert(section.key().into(), list.collect());
+    }
+    serde_json::Value::Object(object).to_string()
+}
+
+/// The record of a summary.
+fn summary_line(text: &str, state: &State) -> Vec<u8> {
+    let draft = Draft {
+        by: Author::Relay,
+        seq: state.first_seq,
+        turn: state.first_turn,
+        synthetic: true,
+        ..Draft::new(Role::Summary)
+    };
+    let mut line = Vec::with_capacity(text.len() + 256);
+    draft.begin(&mut line);
+    line.extend_from_slice(b",\"content\":");
+    write_string(&mut line, text);
+    line.push(b'}');
+    line
+}
+
+fn scan<'t>(record: &Record<'t>, tape: &'t mut Tape) -> Result<Value<'t>> {
+    tape.parse_opaque(record.line(), &["extra"]).map_err(|e| Error::shape(e.to_string()))
+}
+
+/// The text of a record's content, up to about `limit` bytes.
+fn content(value: Value<'_>, limit: usize) -> String {
+    let Some(content) = value.get("content") else { return String::new() };
+    if let Some(text) = content.text() {
+        return text.head(limit).into_owned();
+    }
+    let mut out = String::new();
+    for block in content.items() {
+        if let Some(text) = block.get("text").and_then(|t| t.text())
+            && out.len() < limit
+        {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&text.head(limit - out.len().min(limit)));
+        }
+    }
+    out
+}
+
+impl Filter for Summarize {
+    fn record(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
+        match record.head().kind {
+            Kind::Session => self.begin(record),
+            Kind::Message => {
+                self.message(record)?;
+                self.hold(record)
+            }
+            Kind::End => self.finish(record, out),
+            Kind::Native | Kind::Unknown => self.hold(record),
+            // the source stops at it
+            Kind::Abort => out.put(record.line()),
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
+        // only a stream without `end`, which sources refuse, still holds anything here
+        if let Some(session) = self.state.session.take() {
+            out.put(&session)?;
+        }
+        self.spool.replay(|line| out.put(line))?;
+        self.spool.clear()
+    }
+}

@@ -1,0 +1,288 @@
+//! What the user said: every prompt, and which of them a later one took back.
+
+use super::terms;
+use super::words::{is_reversal, is_rule, is_wide};
+use std::collections::{HashMap, HashSet};
+
+/// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
+const HEAD: usize = 480;
+const TAIL: usize = 180;
+
+/// The task and the newest prompt are kept up to this many bytes.
+const WHOLE: usize = 6_000;
+
+/// A prompt up to this length can be taken back as a whole by a later one.
+const SHORT: usize = 300;
+
+/// Prompts compared with each other: the newest ones.
+const COMPARED: usize = 400;
+
+/// One prompt.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    /// Its number in the session.
+    pub(super) seq: u64,
+    /// Its text, cut.
+    pub(super) text: String,
+    /// Whether it stays in the conversation as it is.
+    pub(super) kept: bool,
+    /// Whether it followed an interruption or a refused call.
+    pub(super) after_stop: bool,
+    /// Whether it answered a question of the model.
+    pub(super) answers: bool,
+}
+
+/// The prompts of a session, bounded in bytes.
+#[derive(Debug, Default)]
+pub(super) struct Prompts {
+    list: Vec<Prompt>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Prompts {
+    /// Keeps at most about `limit` bytes of text.
+    pub(super) fn new(limit: usize) -> Prompts {
+        Prompts { list: Vec::new(), bytes: 0, limit }
+    }
+
+    pub(super) fn push(&mut self, mut prompt: Prompt) {
+        // the one before is no longer the newest
+        if self.list.len() > 1
+            && let Some(last) = self.list.last_mut()
+        {
+            let before = last.text.len();
+            last.text = clipped(&last.text, HEAD, TAIL);
+            self.bytes -= before - last.text.len().min(before);
+        }
+        prompt.text = clipped(&prompt.text, WHOLE * 3 / 4, WHOLE / 4);
+        self.bytes += prompt.text.len();
+        self.list.push(prompt);
+        if self.bytes > self.limit && self.list.len() > 8 {
+            self.forget();
+        }
+    }
+
+    /// Lets go of old long prompts, then of old ones; never of the first and the newest.
+    fn forget(&mut self) {
+        let count = self.list.len();
+        let mut order: Vec<usize> = (1..count.saturating_sub(4)).collect();
+        order.sort_by_key(|i| {
+            let p = self.list.get(*i);
+            let (len, rule) = p.map_or((0, false), |p| (p.text.len(), is_rule(&p.text)));
+            (rule && len <= SHORT, len <= SHORT, *i)
+        });
+        let mut gone = HashSet::new();
+        for i in order {
+            if self.bytes <= self.limit / 4 * 3 {
+                break;
+            }
+            self.bytes -= self.list.get(i).map_or(0, |p| p.text.len());
+            gone.insert(i);
+        }
+        let mut at = 0;
+        self.list.retain(|_| {
+            at += 1;
+            !gone.contains(&(at - 1))
+        });
+    }
+
+    pub(super) fn all(&self) -> &[Prompt] {
+        &self.list
+    }
+
+    /// The share of wide characters among the letters of all prompts, in percent.
+    pub(super) fn wide(&self) -> usize {
+        let (mut wide, mut letters) = (0, 0);
+        for c in self.list.iter().flat_map(|p| p.text.chars()).filter(|c| c.is_alphabetic()) {
+            letters += 1;
+            wide += usize::from(is_wide(c));
+        }
+        // a Chinese word has about two characters, an English one five
+        wide * 250 / (letters + wide * 3 / 2).max(1)
+    }
+
+    /// For each prompt that a later one took back, by its place in the list: the number of the later one.
+    pub(super) fn superseded(&self) -> HashMap<usize, u64> {
+        let from = self.list.len().saturating_sub(COMPARED);
+        let texts: Vec<Option<Terms<'_>>> = self
+            .list
+            .iter()
+            .enumerate()
+            .map(|(i, p)| (i >= from && p.text.len() <= SHORT).then(|| Terms::of(&p.text)))
+            .collect();
+        let mut frequency: HashMap<u64, u32> = HashMap::new();
+        for terms in texts.iter().flatten() {
+            for word in &terms.all {
+                *frequency.entry(*word).or_default() += 1;
+            }
+        }
+        let count = texts.iter().flatten().count().max(1) as f64;
+        let weight = |word: &u64| (count / f64::from(frequency.get(word).copied().unwrap_or(1))).ln() + 0.1;
+        let mut found = HashMap::new();
+        for (new, terms) in texts.iter().enumerate() {
+            let (Some(terms), Some(prompt)) = (terms, self.list.get(new)) else { continue };
+            for (old, before) in texts.iter().enumerate().take(new) {
+                let Some(before) = before else { continue };
+                if !found.contains_key(&old) && terms.replaces(before, weight, is_reversal(&prompt.text)) {
+                    found.insert(old, prompt.seq);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The words of a short prompt.
+#[derive(Debug)]
+struct Terms<'a> {
+    all: HashSet<u64>,
+    /// Of them, the shortest ones, which mostly carry little meaning.
+    small: HashSet<u64>,
+    /// Numbers, codes, names, and what stands in quotes: what a setting can be set to.
+    values: HashSet<&'a str>,
+}
+
+impl<'a> Terms<'a> {
+    fn of(text: &'a str) -> Terms<'a> {
+        let mut terms = Terms { all: HashSet::new(), small: HashSet::new(), values: HashSet::new() };
+        let is_value = |word: &str| {
+            word.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/'))
+                || word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
+                || word.starts_with("--")
+        };
+        for word in text.split(|c: char| !(c.is_alphanumeric() || "_-./@:".contains(c)) || is_wide(c)) {
+            let word = word.trim_matches(|c| "-.:/".contains(c) && !word.starts_with("--"));
+            if word.is_empty() {
+                continue;
+            }
+            if is_value(word) {
+                terms.values.insert(word);
+            }
+            let key = terms::key(&word.to_lowercase());
+            terms.all.insert(key);
+            if word.len() <= 3 && !is_value(word) {
+                terms.small.insert(key);
+            }
+        }
+        let mut quoted = text.split(['`', '"', '“', '”', '「', '」']);
+        quoted.next();
+        while let (Some(inside), outside) = (quoted.next(), quoted.next()) {
+            if outside.is_some() && !inside.is_empty() && inside.len() <= 60 {
+                terms.values.insert(inside);
+                terms.all.insert(terms::key(&inside.to_lowercase()));
+            }
+        }
+        let mut before: Option<char> = None;
+        for c in text.chars() {
+            let wide = is_wide(c) && c.is_alphabetic();
+            if let (Some(b), true) = (before, wide) {
+                terms.all.insert(terms::key(&format!("{b}{c}")));
+            }
+            before = wide.then_some(c);
+        }
+        terms
+    }
+
+    /// Whether this says of the same thing something else than `old` did: most of the words that carry meaning are
+    /// there again, with a new value beside the old one, or, where a word takes something back, in its place.
+    /// (Without such a word "never touch a" and "never touch b" would be one.)
+    fn replaces(&self, old: &Terms<'_>, weight: impl Fn(&u64) -> f64, reversal: bool) -> bool {
+        let gone = old.values.difference(&self.values).count();
+        let came = self.values.difference(&old.values).count();
+        let named = old.values.intersection(&self.values).count();
+        if came == 0 || came > 2 || gone > 1 || (gone == 0 && named == 0) || (gone == 1 && !reversal) {
+            return false;
+        }
+        let values: HashSet<u64> =
+            old.values.difference(&self.values).map(|v| terms::key(&v.to_lowercase())).collect();
+        let (mut shared, mut all) = (0.0, 0.0);
+        for word in old.all.iter().filter(|word| !values.contains(word)) {
+            let weight = weight(word) * if old.small.contains(word) { 0.3 } else { 1.0 };
+            all += weight;
+            if self.all.contains(word) {
+                shared += weight;
+            }
+        }
+        let needed = if reversal { 0.35 } else { 0.6 };
+        all > 0.0 && shared / all >= needed && (gone == 1 || shared > 0.0)
+    }
+}
+
+/// A text with its middle left out where it is longer than `head` and `tail` bytes together.
+pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
+    let text = text.trim();
+    if text.len() <= head + tail + 8 {
+        return text.to_owned();
+    }
+    let (start, end) = (floor(text, head), floor(text, text.len() - tail));
+    format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
+}
+
+/// The last place at or before `at` where a character begins.
+pub(super) fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prompts(texts: &[&str]) -> Prompts {
+        let mut all = Prompts::new(100_000);
+        for (n, text) in texts.iter().enumerate() {
+            let text = (*text).to_owned();
+            all.push(Prompt { seq: n as u64 + 1, text, kept: false, after_stop: false, answers: false });
+        }
+        all
+    }
+
+    fn superseded(texts: &[&str]) -> Vec<(usize, u64)> {
+        let mut found: Vec<_> = prompts(texts).superseded().into_iter().collect();
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_later_value_takes_the_earlier_ones_place() {
+        let filler = ["please look at the parser", "go on", "run the tests again", "thanks, and the docs?"];
+        let with = |pair: [&'static str; 2]| {
+            let mut texts = filler.to_vec();
+            texts.extend(pair);
+            superseded(&texts)
+        };
+        assert_eq!(
+            with(["The port of the server is 8080.", "Change the port of the server to 9090."]),
+            [(4, 6)]
+        );
+        assert_eq!(
+            with(["Use `redis_one` as the cache.", "No, not `redis_one`: the cache is `redis_two`."]),
+            [(4, 6)]
+        );
+        assert_eq!(with(["端口用 8080。", "计划有变，端口改成 9090。"]), [(4, 6)]);
+        // other things with other values stay
+        assert_eq!(
+            with(["Never touch vendor/a_one.", "Never touch vendor/b_two and write tests for it."]),
+            []
+        );
+        assert_eq!(with(["The port of the server is 8080.", "The name of the queue is jobs_2."]), []);
+    }
+
+    #[test]
+    fn the_first_and_the_newest_stay_when_there_are_too_many() {
+        let mut all = Prompts::new(20_000);
+        for seq in 1..=10_000 {
+            let text = format!("prompt {seq} {}", "x".repeat(100));
+            all.push(Prompt { seq, text, kept: false, after_stop: false, answers: false });
+        }
+        let seqs: Vec<u64> = all.all().iter().map(|p| p.seq).collect();
+        assert_eq!((seqs.first(), seqs.last()), (Some(&1), Some(&10_000)));
+        assert!(all.bytes <= 20_000 && seqs.len() > 50);
+    }
+
+    #[test]
+    fn a_long_text_loses_its_middle() {
+        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 漢字");
+        assert_eq!(clipped(" short ", 2, 2), "short");
+    }
+}

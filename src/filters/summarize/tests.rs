@@ -1,0 +1,351 @@
+//! The filter as a whole, on made-up sessions.
+
+use super::*;
+use crate::stream::{Runner, Source};
+use crate::tokens::Counter as _;
+use serde_json::{Value as Json, json};
+
+/// A stream of one session out of messages, each with its number.
+fn stream(session: Json, messages: &[Json]) -> String {
+    let mut out = format!("{session}\n");
+    for (n, message) in messages.iter().enumerate() {
+        let mut message = message.clone();
+        let fields = message.as_object_mut().unwrap();
+        fields.insert("type".into(), "message".into());
+        fields.entry("seq").or_insert((n + 1).into());
+        out.push_str(&format!("{message}\n"));
+    }
+    out + "{\"type\":\"end\"}\n"
+}
+
+fn session() -> Json {
+    json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","working_directory":"/w"})
+}
+
+fn said(role: &str, content: &str) -> Json {
+    json!({"role": role, "content": content})
+}
+
+/// A call and its result.
+fn did(id: &str, name: &str, input: Json, status: &str, result: &str) -> [Json; 2] {
+    [
+        json!({"role":"tool_call","tool_call_id":id,"tool_name":name,"input":input}),
+        json!({"role":"tool_result","tool_call_id":id,"tool_name":name,"status":status,"content":result}),
+    ]
+}
+
+fn trimmed(mut message: Json) -> Json {
+    message.as_object_mut().unwrap().insert("dropped".into(), "trimmed".into());
+    message
+}
+
+fn through(filter: &mut Summarize, input: &str) -> Vec<Json> {
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    let mut source = Source::new(input.as_bytes(), "stdin");
+    while let Some(record) = source.next_record().unwrap() {
+        filter.record(&record, &mut out).unwrap();
+    }
+    filter.end(&mut out).unwrap();
+    out.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+fn summaries(records: &[Json]) -> Vec<String> {
+    let ours =
+        records.iter().filter(|r| r["role"] == "summary" && r["origin"] == "relay" && r["dropped"].is_null());
+    ours.map(|r| r["content"].as_str().unwrap().to_owned()).collect()
+}
+
+fn all(max_tokens: u64) -> Options {
+    Options { max_tokens: Some(max_tokens), all: true, ..Options::default() }
+}
+
+/// The summary of a whole session; empty when there is none.
+fn told(messages: &[Json]) -> String {
+    summaries(&through(&mut Summarize::new(all(2_000)), &stream(session(), messages)))
+        .pop()
+        .unwrap_or_default()
+}
+
+fn busy() -> Vec<Json> {
+    let mut all = vec![said("user", "Port the zq_importer to the new storage layer.")];
+    all.extend(did(
+        "1",
+        "Write",
+        json!({"file_path":"/w/src/new_file.rs","content":"fn made_here() {}"}),
+        "ok",
+        "",
+    ));
+    all.extend(did(
+        "2",
+        "Bash",
+        json!({"command":"cargo test"}),
+        "error",
+        "error[E9]: wrong width\nExit code 1",
+    ));
+    all.push(said("assistant", "Root cause: the frame_header is too short."));
+    all.push(said("user", "Never touch vendor/gen_file."));
+    all.extend(did(
+        "3",
+        "Edit",
+        json!({"file_path":"/w/src/io.rs","old_string":"a","new_string":"b"}),
+        "ok",
+        "",
+    ));
+    all.extend(did("4", "Bash", json!({"command":"cargo test"}), "ok", "fine"));
+    all.extend(did(
+        "5",
+        "TodoWrite",
+        json!({"todos":[{"content":"Write docs","status":"pending"}]}),
+        "ok",
+        "",
+    ));
+    all.push(said("user", "Which of the two variants?"));
+    all
+}
+
+#[test]
+fn every_section_says_how_things_stand_and_where_that_is_written() {
+    let text = told(&busy());
+    for line in [
+        "## Goal\n- Port the zq_importer to the new storage layer. (#1)",
+        "## Open request\n- Which of the two variants? (#14)",
+        "- Never touch vendor/gen_file. (#7)",
+        "- [ ] Write docs (#12)",
+        "- created `src/new_file.rs`: made_here (#2)",
+        "- edited `src/io.rs` (#8)",
+        "- ok `cargo test` ×2 (#10)",
+        "- resolved: error[E9]: wrong width (`cargo test`, ok now, after work on `src/io.rs`) (#4, #5, #8, #11)",
+        "- Root cause: the frame_header is too short. (#6)",
+        "## Environment\n- /w, claude (#0)",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
+    let mut messages = busy();
+    for message in messages.iter_mut().skip(1).take(9) {
+        *message = trimmed(message.clone());
+    }
+    let input = stream(session(), &messages);
+    let out = through(&mut Summarize::new(Options::default()), &input);
+    assert_eq!(out[1]["role"], "summary");
+    assert_eq!((&out[1]["synthetic"], &out[1]["seq"]), (&json!(true), &json!(1)));
+    let lines: Vec<Json> = input.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(out[0], lines[0]);
+    assert_eq!(out[2..out.len() - 1], lines[1..lines.len() - 1]);
+    assert_eq!((&out[out.len() - 1]["messages"], &out[out.len() - 1]["live"]), (&json!(15), &json!(6)));
+    let text = out[1]["content"].as_str().unwrap();
+    // the kept prompts are named, not told again; the plan is kept, too
+    assert!(text.contains("kept below: Port the zq_importer"), "{text}");
+    assert!(text.contains("Never touch vendor/gen_file. (#7)") && !text.contains("Write docs"), "{text}");
+}
+
+#[test]
+fn nothing_left_out_needs_no_summary() {
+    let input = stream(session(), &busy());
+    let mut filter = Summarize::new(Options::default());
+    let out = through(&mut filter, &input);
+    assert_eq!(out, input.lines().map(|l| serde_json::from_str(l).unwrap()).collect::<Vec<Json>>());
+    assert_eq!(filter.untouched(), 1);
+}
+
+#[test]
+fn the_size_is_never_exceeded_and_the_same_input_gives_the_same_bytes() {
+    let counter = Exact::o200k().unwrap();
+    let mut messages = Vec::new();
+    for n in 0..300 {
+        messages
+            .push(said("user", &format!("请修改 `value_{n}`，然后运行测试。Please keep name_{n} as it is.")));
+        messages.extend(did(&n.to_string(), "Edit", json!({"file_path":format!("/w/a/f{n}.rs"),"old_string":"x","new_string":format!("call_of_{n}()")}), "ok", ""));
+        messages.push(said(
+            "assistant",
+            &format!("The result of step_{n} is that it works. 结论是第 {n} 步没有问题。"),
+        ));
+    }
+    let input = stream(session(), &messages);
+    for size in [0, 1, 60, 200, 1_000, 4_000] {
+        let out = through(&mut Summarize::new(all(size)), &input);
+        let text = summaries(&out).pop().unwrap_or_default();
+        assert!(counter.count(&text) <= size, "{size}");
+        assert!(
+            size < 1_000 || choose::cost(&counter, &text) > size * 8 / 10,
+            "{size}: too little of it is used"
+        );
+        assert_eq!(out, through(&mut Summarize::new(all(size)), &input));
+    }
+}
+
+#[test]
+fn odd_sessions_are_summarised_or_left_alone() {
+    let summary_of = |messages: &[Json]| told(messages);
+    assert_eq!(summary_of(&[]), "");
+    assert_eq!(summary_of(&[said("user", "")]), "");
+    assert!(summary_of(&[said("user", "hello there")]).contains("## Goal\n- hello there (#1)"));
+    let calls = did("1", "Read", json!({"file_path":"/w/a/b.rs"}), "ok", "x");
+    assert!(summary_of(&calls).contains("- read `a/b.rs` (#1)"));
+    // a result without call, a call without result, inputs of no known shape
+    let odd = [
+        json!({"role":"tool_result","tool_call_id":"9","content":null}),
+        json!({"role":"tool_call","tool_call_id":"8","tool_name":null,"input":null}),
+        json!({"role":"tool_call","tool_call_id":"7","tool_name":"Bash","input":{"command":[1,{}]}}),
+        json!({"role":"assistant","content":[{"type":"image"},7,{"type":"text","text":"Seen: the odd_block."}]}),
+    ];
+    assert!(summary_of(&odd).contains("odd_block"));
+}
+
+#[test]
+fn what_is_no_part_of_the_conversation_is_not_told() {
+    let mut messages = vec![said("user", "The first_task.")];
+    for (key, value) in
+        [("dropped", "branch"), ("dropped", "rolled_back"), ("dropped", "sidechain"), ("origin", "harness")]
+    {
+        let mut message = said("user", &format!("Never use hidden_{value}."));
+        message.as_object_mut().unwrap().insert(key.into(), value.into());
+        message.as_object_mut().unwrap().insert("harness".into(), "environment".into());
+        messages.push(message);
+    }
+    messages.push(said("system", "hidden_system rule"));
+    messages.push(said("user", "The last_prompt."));
+    assert!(!told(&messages).contains("hidden_"));
+}
+
+#[test]
+fn a_value_that_was_taken_back_is_not_told() {
+    let text = told(&[
+        said("user", "Build it."),
+        said("user", "Use code_old_7 as the queue name."),
+        said("user", "No, not code_old_7: the queue name is code_new_8."),
+        said("user", "Set the cache prefix to pre_one_1 for now."),
+        said("user", "Change of plan, the cache prefix becomes pre_two_2."),
+        said("user", "Go on."),
+    ]);
+    assert!(text.contains("code_new_8") && text.contains("pre_two_2"), "{text}");
+    assert!(!text.contains("Use code_old_7") && !text.contains("pre_one_1"), "{text}");
+}
+
+#[test]
+fn an_earlier_summary_is_merged_and_marked() {
+    let first = told(&busy());
+    let summary = json!({"role":"summary","origin":"relay","content":first});
+    let note = json!({"role":"user","origin":"relay","content":"[relay note x]"});
+    let mut messages = vec![note, summary];
+    messages.push(said("user", "Now the other_module, please."));
+    messages.extend(did(
+        "1",
+        "Edit",
+        json!({"file_path":"/w/src/io.rs","old_string":"a","new_string":"b"}),
+        "ok",
+        "",
+    ));
+    let out = through(&mut Summarize::new(all(2_000)), &stream(session(), &messages));
+    let texts = summaries(&out);
+    assert_eq!(texts.len(), 1);
+    assert_eq!((&out[2]["dropped"], &out[3]["dropped"]), (&json!("summarized"), &json!("summarized")));
+    let text = &texts[0];
+    assert!(
+        text.contains("- Never touch vendor/gen_file. (#2)") && text.contains("Port the zq_importer"),
+        "{text}"
+    );
+    // a file that changed since is told once, as it stands now
+    assert_eq!(
+        text.matches("src/io.rs").count() - text.matches("after work on `src/io.rs`").count(),
+        1,
+        "{text}"
+    );
+    assert!(out.iter().filter(|r| r["origin"] == "relay" && r["dropped"].is_null()).count() == 1);
+}
+
+#[test]
+fn headings_are_in_the_language_of_the_user() {
+    let text = told(&[
+        said("user", "把导入器迁移到新的存储层，并保持旧命令行可用。"),
+        said("user", "继续之前：你推荐哪个方案？"),
+    ]);
+    assert!(text.contains("## 目标") && text.contains("## 当前请求"), "{text}");
+}
+
+#[test]
+fn json_has_every_section_whatever_there_is_to_tell() {
+    let mut filter = Summarize::new(Options { format: Format::Json, ..all(2_000) });
+    assert!(through(&mut filter, &stream(session(), &busy())).is_empty());
+    let object: Json = serde_json::from_str(&filter.take_texts()[0]).unwrap();
+    for key in [
+        "goal",
+        "open_request",
+        "constraints",
+        "decisions",
+        "files",
+        "commands",
+        "errors",
+        "plan",
+        "findings",
+        "environment",
+    ] {
+        assert!(object[key].is_array(), "{key}");
+    }
+    assert_eq!(object["goal"][0], json!({"text":"Port the zq_importer to the new storage layer.","seq":[1]}));
+}
+
+#[test]
+fn the_reserve_of_relay_trim_counts_in_the_targets_tokens() {
+    let mut start = session();
+    start["budget"] =
+        json!({"tokens":10_000,"summary_reserve":130,"note_reserve":0,"tokenizer":"estimate","factor":1300});
+    let messages: Vec<Json> =
+        (0..40).map(|n| trimmed(said("user", &format!("Keep name_of_{n} as it is, please.")))).collect();
+    let out = through(&mut Summarize::new(Options::default()), &stream(start, &messages));
+    let text = summaries(&out).pop().unwrap();
+    assert!(Exact::o200k().unwrap().count(&text) <= 92, "{text}");
+}
+
+/// A command of the tests: keeps what it was given.
+struct Fake(std::result::Result<&'static str, &'static str>, std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+
+impl Runner for Fake {
+    fn run(&mut self, _: &str, input: &[u8]) -> Result<Vec<u8>> {
+        *self.1.borrow_mut() = input.to_vec();
+        self.0.map(|text| text.as_bytes().to_vec()).map_err(Error::failed)
+    }
+}
+
+fn exec(outcome: std::result::Result<&'static str, &'static str>) -> (String, String, Vec<String>) {
+    let given = std::rc::Rc::default();
+    let mut filter = Summarize::new(all(2_000)).with_exec(Exec {
+        command: "x".into(),
+        runner: Box::new(Fake(outcome, std::rc::Rc::clone(&given))),
+        redact: Some(Box::new(|text| Ok(text.replace("gen_file", "<REDACTED>")))),
+        transcript: 10_000,
+    });
+    let text = summaries(&through(&mut filter, &stream(session(), &busy()))).pop().unwrap();
+    let input = String::from_utf8(given.borrow().clone()).unwrap();
+    (text, input, filter.take_warnings())
+}
+
+#[test]
+fn a_command_makes_prose_and_loses_no_facts() {
+    let (text, input, warnings) = exec(Ok("The work on src/new_file.rs goes well.\n"));
+    assert!(warnings.is_empty());
+    assert!(text.contains("The work on src/new_file.rs goes well."), "{text}");
+    // what the prose tells is not told again; what it does not is
+    assert!(
+        !text.contains("created `src/new_file.rs`") && text.contains("Never touch vendor/gen_file. (#7)"),
+        "{text}"
+    );
+    assert!(text.contains("## Open request\n- Which of the two variants? (#14)"));
+    assert!(
+        input.contains("<ledger>") && input.contains("[call] Edit") && input.contains("[result] error[E9]"),
+        "{input}"
+    );
+    assert!(!input.contains("gen_file"));
+}
+
+#[test]
+fn a_command_that_fails_leaves_the_ledger() {
+    for outcome in [Err("no quota"), Ok("  \n")] {
+        let (text, _, warnings) = exec(outcome);
+        assert!(text.contains("- created `src/new_file.rs`"));
+        assert_eq!(warnings.len(), 1);
+    }
+}

@@ -1,0 +1,530 @@
+//! The shorter forms of a record, each a record of its own that stands for it.
+
+use super::cost::image_data;
+use crate::record::{Origin, Role, Status};
+use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
+use crate::stream::{By, Draft, Error, Head, Result, number};
+use crate::tokens::image;
+use memchr::memmem;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What becomes of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// It stays as it is.
+    Whole,
+    /// Its images are named, and its text stays.
+    Plain,
+    /// Head, tail and lines that tell of errors, about so many bytes in all.
+    Condensed(u64),
+    /// One line: how much it was and whether it worked.
+    Masked,
+    /// One line: what it told is told again later.
+    Superseded,
+    /// The long texts of a call's input are cut.
+    Short,
+    /// Of a call's input only its size is told.
+    Bare,
+    /// It is out of the budget.
+    Gone,
+}
+
+/// Most of an escaped text that is decoded whole, in bytes; of a longer one only the ends are looked at.
+const DECODED: usize = 2 << 20;
+
+/// Longest line of an error that is kept, in bytes.
+const ERROR_LINE: usize = 200;
+
+/// Most error lines that are looked for, of each word.
+const ERROR_LINES: usize = 50;
+
+/// Longest text of a call's input that is kept whole, and what is kept of a longer one, in bytes.
+pub(super) const INPUT: usize = 240;
+const INPUT_HEAD: usize = 120;
+
+/// Depth from which on a call's input is not looked into.
+const DEPTH: usize = 24;
+
+/// Most of a call's input in its short form, in bytes.
+const SHORT: usize = 2_000;
+
+/// Words of lines that tell of errors, without their first letter where that may be a capital.
+const ERROR_WORDS: [&str; 9] =
+    ["rror", "RROR", "ailed", "ailure", "FAIL", "anicked", "xception", "raceback", "atal:"];
+
+/// The record that stands for `line` in this form.
+///
+/// # Errors
+/// The line is no record.
+pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> {
+    let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+    let head = Head::scanned(value)?;
+    let mut out = Vec::with_capacity(1024);
+    begin(&mut out, value, &head);
+    if head.role == Some(Role::ToolCall) {
+        out.extend_from_slice(b",\"input\":");
+        match value.get("input") {
+            Some(input) if form == Form::Bare => bare_input(&mut out, input),
+            Some(input) => short_input(&mut out, input),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.push(b'}');
+        return Ok(out);
+    }
+    out.extend_from_slice(b",\"content\":");
+    let content = value.get("content");
+    match form {
+        Form::Plain => plain(&mut out, content),
+        Form::Masked | Form::Superseded => {
+            write_string(&mut out, &mask(&head, value, form == Form::Superseded));
+        }
+        Form::Condensed(bytes) => {
+            let text = content.map(body).unwrap_or_default();
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let errors = head.role == Some(Role::ToolResult);
+            write_string(&mut out, &condense(&text.shown, text.length, bytes, errors));
+        }
+        Form::Whole | Form::Short | Form::Bare | Form::Gone => match content {
+            Some(content) => out.extend_from_slice(content.raw()),
+            None => out.extend_from_slice(b"null"),
+        },
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+/// Begins the record: everything that routes and pairs it, and the facts that are no text.
+fn begin(out: &mut Vec<u8>, value: Value<'_>, head: &Head<'_>) {
+    let time = head.timestamp.map(|t| t.decode());
+    let mut draft = Draft::new(head.role.unwrap_or(Role::User));
+    draft.by = match (head.origin, head.harness) {
+        (Some(Origin::Harness), Some(kind)) => By::Harness(kind),
+        (Some(Origin::Relay), _) => By::Relay,
+        _ => By::Conversation,
+    };
+    draft.seq = head.seq;
+    draft.turn = head.turn;
+    draft.group = head.group.map(|g| g.raw());
+    draft.tool_call_id = head.tool_call_id.map(|t| t.raw());
+    draft.tool_name = head.tool_name.map(|t| t.raw());
+    draft.status = head.status;
+    draft.timestamp = time.as_deref();
+    draft.synthetic = true;
+    draft.begin(out);
+    if let Some(seq) = head.seq {
+        out.extend_from_slice(b",\"replaces\":");
+        number(out, seq);
+    }
+    for key in ["raw_tool_call_id", "exit_code", "metadata"] {
+        if let Some(fact) = value.get(key) {
+            out.extend_from_slice(b",\"");
+            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(b"\":");
+            out.extend_from_slice(fact.raw());
+        }
+    }
+}
+
+/// Content in which images are named.
+fn plain(out: &mut Vec<u8>, content: Option<Value<'_>>) {
+    let Some(content) = content else {
+        out.extend_from_slice(b"null");
+        return;
+    };
+    if content.kind() != Kind::Array {
+        out.extend_from_slice(content.raw());
+        return;
+    }
+    out.push(b'[');
+    for (n, block) in content.items().enumerate() {
+        if n > 0 {
+            out.push(b',');
+        }
+        if is_image(block) {
+            out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+            write_string(out, &image_words(block));
+            out.push(b'}');
+        } else {
+            out.extend_from_slice(block.raw());
+        }
+    }
+    out.push(b']');
+}
+
+/// Whether a block is an image.
+pub(super) fn is_image(block: Value<'_>) -> bool {
+    block.get("type").and_then(|t| t.text()).is_some_and(|t| t == "image")
+}
+
+fn image_words(block: Value<'_>) -> String {
+    let media = block.get("source").and_then(|s| s.get("media_type")).and_then(|m| m.text());
+    let media = media.map_or_else(|| "of unknown type".to_owned(), |m| m.head(40).into_owned());
+    let data = image_data(block).map(|t| t.raw()).unwrap_or_default();
+    let size = image::size(data).map(|s| format!(", {} x {}", s.width, s.height)).unwrap_or_default();
+    format!("[image omitted: {media}{size}, {} bytes]", grouped(data.len() as u64 / 4 * 3))
+}
+
+/// A content as one text; of a very long one its two ends.
+#[derive(Debug, Default)]
+struct Shown<'a> {
+    shown: Cow<'a, str>,
+    /// Bytes of the whole.
+    length: usize,
+}
+
+fn body(content: Value<'_>) -> Shown<'_> {
+    if let Some(text) = content.text() {
+        return shown(text);
+    }
+    if content.kind() != Kind::Array {
+        let raw = String::from_utf8_lossy(content.raw());
+        return Shown { length: raw.len(), shown: raw };
+    }
+    let mut all = Shown::default();
+    for block in content.items() {
+        let text = block.text().or_else(|| block.get("text").and_then(|t| t.text()));
+        let next = match text {
+            Some(text) => shown(text),
+            None if is_image(block) => {
+                let words = image_words(block);
+                Shown { length: words.len(), shown: words.into() }
+            }
+            None => {
+                let raw = String::from_utf8_lossy(block.raw());
+                Shown { length: raw.len(), shown: raw }
+            }
+        };
+        if all.length > 0 {
+            all.shown.to_mut().push('\n');
+            all.length += 1;
+        }
+        all.length += next.length;
+        all.shown.to_mut().push_str(&next.shown);
+    }
+    all
+}
+
+fn shown(text: Text<'_>) -> Shown<'_> {
+    let raw = text.raw();
+    if raw.len() <= DECODED {
+        let decoded = text.decode();
+        return Shown { length: decoded.len(), shown: decoded };
+    }
+    let mut both = text.head(DECODED / 2).into_owned();
+    both.push('\n');
+    both.push_str(&tail(raw, DECODED / 2));
+    Shown { shown: both.into(), length: raw.len() }
+}
+
+/// The end of an escaped text from some line's start on, decoded.
+fn tail(raw: &[u8], bytes: usize) -> String {
+    let from = raw.len().saturating_sub(bytes);
+    for at in memmem::find_iter(raw.get(from..).unwrap_or_default(), b"\\n").map(|at| from + at).take(64) {
+        let slashes = raw.get(..at).unwrap_or_default().iter().rev().take_while(|b| **b == b'\\').count();
+        if slashes % 2 == 0 {
+            let body = [b"\"", raw.get(at + 2..).unwrap_or_default(), b"\""].concat();
+            // the line was scanned, so this can only be a string
+            return serde_json::from_slice(&body).unwrap_or_default();
+        }
+    }
+    String::new()
+}
+
+/// Head, tail and lines that tell of errors, in about so many bytes, and how much is missing.
+///
+/// `length` is that of the whole text, of which `text` may show the ends alone.
+fn condense(text: &str, length: usize, bytes: usize, errors: bool) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let share = |part: usize| bytes / 10 * part;
+    let (head, tail) = if errors { (share(3), share(5)) } else { (share(6), share(4)) };
+    let head = whole_lines_before(text, head);
+    let tail = whole_lines_after(text, text.len().saturating_sub(tail)).max(head);
+    let mut kept: Vec<Range<usize>> = std::iter::once(0..head).collect();
+    if errors {
+        let mut room = share(2);
+        for line in error_lines(text, head..tail) {
+            let line = line.start..floor(text, line.end.min(line.start + ERROR_LINE));
+            if line.len() > room {
+                break;
+            }
+            room -= line.len();
+            kept.push(line);
+        }
+    }
+    kept.push(tail..text.len());
+    let mut out = String::with_capacity(bytes + 200);
+    let missing = length.saturating_sub(kept.iter().map(|k| k.len()).sum());
+    let mut at = 0;
+    let mut told = false;
+    for piece in kept {
+        if piece.start > at {
+            if !out.is_empty() && !out.ends_with('\n') {
+                out.push('\n');
+            }
+            if told {
+                out.push_str("[…]\n");
+            } else {
+                out.push_str(&format!(
+                    "[… {} of {} bytes left out …]\n",
+                    grouped(missing as u64),
+                    grouped(length as u64)
+                ));
+                told = true;
+            }
+        }
+        out.push_str(text.get(piece.clone()).unwrap_or_default());
+        at = piece.end.max(at);
+    }
+    out
+}
+
+/// Where a character begins, at `at` or before.
+fn floor(text: &str, at: usize) -> usize {
+    (0..4).filter_map(|back| at.checked_sub(back)).find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The end of the last line that ends in the first `bytes`; these themselves when that line is very short.
+fn whole_lines_before(text: &str, bytes: usize) -> usize {
+    let cut = floor(text, bytes.min(text.len()));
+    match text.get(..cut).and_then(|t| t.rfind('\n')) {
+        Some(line) if line + 1 >= cut / 2 => line + 1,
+        _ => cut,
+    }
+}
+
+/// The start of the first line that starts at `at` or behind; `at` itself when that is far away.
+fn whole_lines_after(text: &str, at: usize) -> usize {
+    let cut = floor(text, at);
+    match text.get(cut..).and_then(|t| t.find('\n')) {
+        Some(line) if line < (text.len() - cut) / 2 => cut + line + 1,
+        _ => cut,
+    }
+}
+
+/// The lines inside `range` that tell of errors, in order.
+fn error_lines(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
+    let inside = text.as_bytes().get(range.clone()).unwrap_or_default();
+    let mut lines = Vec::new();
+    for word in ERROR_WORDS {
+        let mut last = 0;
+        let mut found = 0;
+        for at in memmem::find_iter(inside, word.as_bytes()) {
+            if at < last {
+                continue;
+            }
+            let start = memchr::memrchr(b'\n', inside.get(..at).unwrap_or_default()).map_or(0, |n| n + 1);
+            let end = memchr::memchr(b'\n', inside.get(at..).unwrap_or_default());
+            let end = end.map_or(inside.len(), |n| at + n + 1);
+            last = end;
+            lines.push((range.start + start, range.start + end));
+            found += 1;
+            if found == ERROR_LINES {
+                break;
+            }
+        }
+    }
+    lines.sort_unstable();
+    lines.dedup();
+    lines.into_iter().map(|(start, end)| start..end).collect()
+}
+
+/// One line for a result: how much it was, whether it worked, and if not, why.
+fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
+    let text = value.get("content").map(body).unwrap_or_default();
+    let size = grouped(text.length as u64);
+    if superseded {
+        return format!("[tool result omitted: {size} bytes; the file is read or written again later]");
+    }
+    let code = value.get("exit_code").and_then(|c| c.u64());
+    let failed = head.status == Some(Status::Error) || code.is_some_and(|c| c != 0);
+    let how = match (code, head.status) {
+        (Some(code), _) if failed => format!(", exit code {code}"),
+        (_, Some(Status::Error)) => ", failed".to_owned(),
+        (_, Some(Status::Ok)) => ", ok".to_owned(),
+        _ => String::new(),
+    };
+    let why = failed.then(|| {
+        let line = error_lines(&text.shown, 0..text.shown.len()).into_iter().next();
+        let line = line.and_then(|l| text.shown.get(l)).or_else(|| text.shown.lines().next());
+        let line = line.unwrap_or_default().trim();
+        format!(": {}", line.get(..floor(line, line.len().min(100))).unwrap_or_default())
+    });
+    format!("[tool result omitted: {size} bytes{how}{}]", why.unwrap_or_default())
+}
+
+/// A call's input with its long texts cut.
+fn short_input(out: &mut Vec<u8>, input: Value<'_>) {
+    let start = out.len();
+    shorten(out, input, 0);
+    if out.len() - start > SHORT {
+        out.truncate(start);
+        bare_input(out, input);
+    }
+}
+
+fn bare_input(out: &mut Vec<u8>, input: Value<'_>) {
+    out.extend_from_slice(b"{\"omitted\":");
+    write_string(out, &format!("[{} bytes of input left out]", grouped(input.raw().len() as u64)));
+    out.push(b'}');
+}
+
+fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
+    if depth == DEPTH {
+        write_string(out, &format!("[… {} bytes …]", grouped(value.raw().len() as u64)));
+        return;
+    }
+    match value.kind() {
+        Kind::String => {
+            let raw = value.raw();
+            match value.text() {
+                Some(text) if raw.len() > INPUT => {
+                    out.push(b'"');
+                    let head = text.head(INPUT_HEAD);
+                    write_escaped(out, &head);
+                    let left = raw.len().saturating_sub(INPUT_HEAD + 2);
+                    write_escaped(out, &format!("[… {} bytes left out …]", grouped(left as u64)));
+                    out.push(b'"');
+                }
+                _ => out.extend_from_slice(raw),
+            }
+        }
+        Kind::Object => {
+            out.push(b'{');
+            for (n, (key, value)) in value.entries().enumerate() {
+                out.extend_from_slice(if n == 0 { b"\"" } else { b",\"" });
+                out.extend_from_slice(key.raw());
+                out.extend_from_slice(b"\":");
+                shorten(out, value, depth + 1);
+            }
+            out.push(b'}');
+        }
+        Kind::Array => {
+            out.push(b'[');
+            for (n, item) in value.items().enumerate() {
+                if n > 0 {
+                    out.push(b',');
+                }
+                shorten(out, item, depth + 1);
+            }
+            out.push(b']');
+        }
+        Kind::Number | Kind::True | Kind::False | Kind::Null => out.extend_from_slice(value.raw()),
+    }
+}
+
+/// A number with its thousands apart.
+pub(super) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn made(line: &str, form: Form) -> serde_json::Value {
+        let twin = twin(line.as_bytes(), form, &mut Tape::new()).unwrap();
+        serde_json::from_slice(&twin).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&twin)))
+    }
+
+    fn result(content: &str) -> String {
+        format!(
+            r#"{{"type":"message","role":"tool_result","dropped":null,"origin":null,"seq":7,"turn":2,"line":9,"part":null,"group":null,"tool_call_id":"t","tool_name":"Bash","status":"error","timestamp":"2026-01-02T00:00:00Z","exit_code":101,"metadata":{{"kind":"custom"}},"content":{content},"extra":{{"x":1}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_condensed_result_keeps_what_matters() {
+        let lines: Vec<String> = (0..400).map(|n| format!("line {n} of a long log")).collect();
+        let text = lines.join("\n").replace("line 200 of", "error[E0308]: mismatched types in");
+        let v = made(&result(&serde_json::to_string(&text).unwrap()), Form::Condensed(600));
+        let shown = v["content"].as_str().unwrap();
+        assert!(shown.len() < 750, "{}", shown.len());
+        assert!(shown.starts_with("line 0 of a long log\n") && shown.ends_with("line 399 of a long log"));
+        assert!(shown.contains("\nerror[E0308]: mismatched types in a long log\n[…]\n"), "{shown}");
+        assert!(shown.contains(&format!("of {} bytes left out …]\n", grouped(text.len() as u64))), "{shown}");
+        assert_eq!((&v["replaces"], &v["synthetic"], &v["seq"]), (&7.into(), &true.into(), &7.into()));
+        assert_eq!((&v["tool_call_id"], &v["exit_code"]), (&"t".into(), &101.into()));
+        assert_eq!(v["metadata"]["kind"], "custom");
+        assert!(v.get("extra").is_none());
+    }
+
+    #[test]
+    fn a_mask_says_whether_it_worked() {
+        let text = "checking\nerror: no such file\nmore\n".repeat(400);
+        let v = made(&result(&serde_json::to_string(&text).unwrap()), Form::Masked);
+        assert_eq!(v["content"], "[tool result omitted: 13,600 bytes, exit code 101: error: no such file]");
+        let ok = result("\"fine\"").replace("\"error\"", "\"ok\"").replace("\"exit_code\":101,", "");
+        assert_eq!(made(&ok, Form::Masked)["content"], "[tool result omitted: 4 bytes, ok]");
+        let old = made(&ok, Form::Superseded);
+        assert_eq!(old["content"], "[tool result omitted: 4 bytes; the file is read or written again later]");
+    }
+
+    #[test]
+    fn images_are_named() {
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAADCAYAAAC56t6B";
+        let content = format!(
+            r#"[{{"type":"text","text":"look"}},{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{png}"}}}}]"#
+        );
+        let v = made(&result(&content), Form::Plain);
+        assert_eq!(v["content"][0]["text"], "look");
+        assert_eq!(v["content"][1]["text"], "[image omitted: image/png, 2 x 3, 33 bytes]");
+        let v = made(&result(&content), Form::Condensed(500));
+        assert_eq!(v["content"], "look\n[image omitted: image/png, 2 x 3, 33 bytes]");
+    }
+
+    #[test]
+    fn a_long_input_keeps_its_shape() {
+        let call = |input: &str| {
+            format!(
+                r#"{{"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"Write","input":{input}}}"#
+            )
+        };
+        let long = "é\\n".repeat(300);
+        let v = made(
+            &call(&format!(r#"{{"file_path":"/a/b","content":"{long}","list":[1,{{"x":"{long}"}}]}}"#)),
+            Form::Short,
+        );
+        assert_eq!(v["input"]["file_path"], "/a/b");
+        let cut = v["input"]["content"].as_str().unwrap();
+        assert!(cut.starts_with("é\né") && cut.ends_with(" bytes left out …]") && cut.len() < 200, "{cut}");
+        assert_eq!(v["input"]["list"][0], 1);
+        let many = format!("[{}]", vec!["\"some item\""; 1000].join(","));
+        assert_eq!(made(&call(&many), Form::Short)["input"]["omitted"], "[12,001 bytes of input left out]");
+        let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
+        assert!(made(&call(&deep), Form::Short)["input"].to_string().contains("bytes …]"));
+    }
+
+    #[test]
+    fn the_ends_of_a_huge_text_are_shown() {
+        let text = format!("first\\n{}\\nlast", "\\\\n filler\\n".repeat(400_000));
+        let v = made(&result(&format!("\"{text}\"")), Form::Condensed(300));
+        let shown = v["content"].as_str().unwrap();
+        assert!(shown.starts_with("first\n") && shown.ends_with("\nlast") && shown.len() < 400, "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_condensed_to_about_its_size(text in "([a-zé漢 ]{0,30}(\n|error|))*{0,60}", bytes in 0usize..400) {
+            let short = condense(&text, text.len(), bytes, true);
+            prop_assert!(short.len() <= bytes + 120 || short == text, "{} {bytes}", short.len());
+            prop_assert_eq!(condense(&short, short.len(), short.len(), true), short.clone());
+        }
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!([0, 12, 999, 1000, 1_234_567].map(grouped), ["0", "12", "999", "1,000", "1,234,567"]);
+    }
+}
