@@ -23,9 +23,9 @@ fn main() -> ExitCode {
             Summarize::new(Options { max_tokens: given.max_tokens, all: given.all, language, format });
         if let Some(command) = given.exec {
             let command = command.to_string_lossy().into_owned();
-            let redact = !given.no_redact;
-            filter =
-                filter.with_exec(summarize::exec(command, given.exec_timeout, given.exec_budget, redact)?);
+            let world = (!given.no_redact).then(|| stage.world.clone());
+            let exec = summarize::exec(command, given.exec_timeout, given.exec_budget, world);
+            filter = filter.with_exec(exec);
         }
         let mut source = Source::new(stage.input()?, "stdin");
         filter::run(&mut source, &mut filter, stage.via.clone(), &mut stage.out, &mut stage.report)?;

@@ -14,6 +14,7 @@ mod layers;
 mod pair;
 mod proof;
 mod reading;
+mod redact;
 mod seen;
 mod summarize;
 mod support;

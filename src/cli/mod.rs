@@ -21,12 +21,14 @@
 
 mod config;
 mod progress;
+mod redact;
 mod summarize;
 mod terminal;
 mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
+pub use redact::Redaction;
 pub use summarize::Summarizing;
 pub use terminal::{is_unsafe, safe, safe_json};
 pub use trim::Trimming;

@@ -1,6 +1,7 @@
 //! Filters: records in, records out.
 
 pub mod pair;
+pub mod redact;
 pub mod summarize;
 pub mod trim;
 

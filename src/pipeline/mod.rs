@@ -3,6 +3,7 @@
 pub mod exec;
 pub mod filter;
 pub mod read;
+pub mod redact;
 pub mod select;
 pub mod summarize;
 pub mod trim;

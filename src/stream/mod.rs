@@ -12,6 +12,7 @@
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
+//! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
 //! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
@@ -23,6 +24,7 @@ mod lines;
 mod native;
 mod nearest;
 mod place;
+mod private;
 mod queue;
 mod record;
 mod report;
@@ -40,6 +42,7 @@ pub use lines::{Line, Lines};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
+pub use private::Private;
 pub use queue::{Held, Queue};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};

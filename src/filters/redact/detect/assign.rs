@@ -1,0 +1,798 @@
+//! Values of names: `password = "…"`, `API_KEY=…`, `"token": "…"`, `--secret …`, `密码是…`.
+
+use super::Confidence;
+use super::bytes::{Set, before, blanks, byte, part, starts};
+use super::scan::Scan;
+use super::value::{self, Mix};
+use crate::filters::redact::rules::Shape;
+
+/// Ends of names whose value may be a secret; each also in capitals and with one capital.
+pub(super) const TAILS: &[&str] = &[
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "pass",
+    "auth",
+    "authorization",
+    "credential",
+    "credentials",
+    "creds",
+    "private_key_id",
+];
+
+/// Ends of names that are looked for as they stand.
+pub(super) const EXACT_TAILS: &[&str] =
+    &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
+
+/// The longest value that is taken: keys with their certificates in one line are shorter.
+const LONGEST: usize = 64 << 10;
+
+/// How much a name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// A password, which may be short.
+    Password,
+    /// A secret.
+    Secret,
+    /// Something that can be one: a key, a token.
+    Maybe,
+    /// `auth` of a registry: user and password in base64.
+    Login,
+    /// The header: a scheme, and the secret behind it.
+    Header,
+}
+
+/// What stands between name and value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Equals,
+    Colon,
+    /// A comma of a call or the bar of a table.
+    Comma,
+    /// `<password>`.
+    Tag,
+    /// The verb of a sentence.
+    Is,
+    /// Only blanks, as behind a flag.
+    Blank,
+}
+
+/// A name in small letters, of which the last 96 bytes count.
+struct Name {
+    small: [u8; 96],
+    /// Where a word begins: behind a sign, or at a capital behind a small letter.
+    begins: [bool; 96],
+    length: usize,
+    capitals: bool,
+}
+
+impl Name {
+    fn of(name: &[u8]) -> Name {
+        let name = name.get(name.len().saturating_sub(96)..).unwrap_or(name);
+        let mut small = [0u8; 96];
+        let mut begins = [false; 96];
+        let mut last = b' ';
+        for ((to, begins), &from) in small.iter_mut().zip(&mut begins).zip(name) {
+            *to = from.to_ascii_lowercase();
+            *begins =
+                !last.is_ascii_alphanumeric() || (from.is_ascii_uppercase() && !last.is_ascii_uppercase());
+            last = from;
+        }
+        let capitals = !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase);
+        Name { small, begins, length: name.len(), capitals }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.small.get(..self.length).unwrap_or_default()
+    }
+
+    fn holds(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| super::bytes::holds(self.bytes(), word.as_bytes()))
+    }
+
+    /// Whether one of its words begins so.
+    fn has_word(&self, words: &[&str]) -> bool {
+        let name = self.bytes();
+        let begins = self.begins.iter().enumerate().take(self.length).filter(|(_, begins)| **begins);
+        begins.into_iter().any(|(at, _)| words.iter().any(|word| starts(name, at, word.as_bytes())))
+    }
+
+    fn ends(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.bytes().ends_with(word.as_bytes()))
+    }
+
+    /// What the name says of its value; nothing when it is a word that only ends alike (`monkey`), or the name
+    /// of something public.
+    fn says(&self) -> Option<Says> {
+        const PUBLIC: &[&str] = &[
+            "public",
+            "cache",
+            "primary",
+            "foreign",
+            "tokeniz",
+            "checksum",
+            "integrity",
+            "signature",
+            "sort",
+            "partition",
+            "page",
+            "next",
+            "prev",
+            "continuation",
+            "cursor",
+            "idempot",
+            "dedup",
+            "transl",
+            "i18n",
+            "locale",
+            "registry_key",
+            "hotkey",
+            "shortcut",
+            "keyboard",
+            "object",
+            "s3",
+            "row",
+            "column",
+            "field",
+            "group",
+            "route",
+            "query",
+            "shard",
+            "stop",
+            "eos",
+            "bos",
+            "pad_",
+            "mask",
+            "special",
+            "max",
+            "min_",
+            "num",
+            "count",
+            "event",
+            "bypass",
+            "compass",
+            "publish",
+            "color",
+            "colour",
+            "layout",
+            "state",
+            "context",
+            "lookup",
+            "hash_key",
+            "index",
+            "sitekey",
+            "site_key",
+            "anchor",
+            "session_key",
+            "sessionkey",
+            "restore",
+            "prompt",
+            "metric",
+            "feature",
+            "dom_",
+            "node",
+            "thread",
+            "message",
+            "tool",
+        ];
+        if self.has_word(PUBLIC) {
+            return None;
+        }
+        let name = self.bytes();
+        if self.ends(&["password", "passwd", "passphrase", "pwd", "密码", "口令", "passcode"]) {
+            return Some(Says::Password);
+        }
+        // `PASS: name` is what test runners print.
+        if self.ends(&["pass"]) {
+            return (!self.capitals || self.length > 4).then_some(Says::Password);
+        }
+        if self.ends(&["authorization"]) {
+            return Some(Says::Header);
+        }
+        if self.ends(&["auth"]) {
+            return Some(Says::Login);
+        }
+        if self.ends(&[
+            "secret",
+            "credential",
+            "credentials",
+            "creds",
+            "_pat",
+            "private_key_id",
+            "密钥",
+            "秘钥",
+            "令牌",
+        ]) {
+            return Some(Says::Secret);
+        }
+        const QUALIFIED: &[&str] = &[
+            "api",
+            "secret",
+            "access",
+            "private",
+            "auth",
+            "account",
+            "encrypt",
+            "sign",
+            "master",
+            "license",
+            "licence",
+            "service",
+            "deploy",
+            "admin",
+            "client",
+            "app_",
+            "app-",
+            "appkey",
+            "subscription",
+            "storage",
+            "shared",
+            "webhook",
+            "hmac",
+            "crypt",
+            "aes",
+            "jwt",
+            "ssh",
+            "tls",
+            "ssl",
+            "vault",
+            "bot",
+            "ingest",
+            "write",
+            "openai",
+            "anthropic",
+            "stripe",
+            "aws",
+            "gcp",
+            "azure",
+            "github",
+            "gitlab",
+            "slack",
+            "sentry",
+            "datadog",
+            "mailchimp",
+            "twilio",
+            "sendgrid",
+            "mailgun",
+            "rsa",
+            "bearer",
+            "refresh",
+            "personal",
+            "discord",
+            "telegram",
+            "oauth",
+            "security",
+            "npm",
+            "pypi",
+            "id_token",
+            "idtoken",
+            "session_token",
+            "sessiontoken",
+            "user_token",
+            "usertoken",
+            "functions",
+        ];
+        if self.ends(&["token"]) {
+            return Some(if self.holds(QUALIFIED) || (self.capitals && name.contains(&b'_')) {
+                Says::Secret
+            } else {
+                Says::Maybe
+            });
+        }
+        // "key": an own word, of a camel case, or of a compound that is known.
+        let stem = name.get(..name.len().saturating_sub(3)).unwrap_or_default();
+        if self.holds(QUALIFIED) || (self.capitals && stem.contains(&b'_')) {
+            return Some(Says::Secret);
+        }
+        Some(Says::Maybe)
+    }
+}
+
+/// Bytes that may follow a name whose value is of interest.
+pub(super) fn may_follow(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'=' | b':'
+            | b'"'
+            | b'\''
+            | b'\\'
+            | b' '
+            | b'\t'
+            | b']'
+            | b')'
+            | b'>'
+            | b'|'
+            | b','
+            | b'`'
+            | b'_'
+            | b'0'..=b'9' | b'?' | 0xe4 | 0xe6 | 0xef
+    )
+}
+
+/// A keyword of [`TAILS`] at `at..end`.
+pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
+    let text = scan.text;
+    let next = byte(text, end);
+    if !may_follow(next) {
+        return;
+    }
+    // Most keywords are words of a sentence or a bare name: seen without looking at the name.
+    if next == b' ' {
+        let to = blanks(text, end, 8);
+        let verb = starts(text, to, b"is ") || starts(text, to, b"is:") || starts(text, to, b"was ");
+        let sign = matches!(byte(text, to), b'=' | b':' | b'|' | b'!' | 0xe4 | 0xe6 | 0xef);
+        if !verb && !sign && !flag(text, at) && !login(text, at) {
+            return;
+        }
+    }
+    let Some(tail) = suffix(text, end) else { return };
+    let Some((from, between)) = separator(text, at, tail) else { return };
+    let start = name_start(text, at);
+    // The rule of a placeholder of ours is no name.
+    if text.get(..start).is_some_and(|head| head.ends_with(b"<REDACTED:")) {
+        return;
+    }
+    // `monkey`, `donkey`: the keyword is no word of its own.
+    if joined(text, start, at, end) {
+        return;
+    }
+    let mut name = Name::of(part(text, start, end));
+    if between == Between::Is || between == Between::Colon {
+        // `API key: …`, `personal access token is …`.
+        if before(text, start) == b' ' {
+            let first = name_start(text, start - 1);
+            let first = if byte(text, first).is_ascii_alphabetic() { first } else { start };
+            name = Name::of(part(text, first, end));
+        }
+    }
+    let Some(says) = name.says() else { return };
+    let query = matches!(before(text, start), b'?' | b'&');
+    let Some((from, to, quoted)) = value_at(scan, from, between, says, query) else { return };
+    judge(scan, &name, says, between, from, to, quoted);
+}
+
+/// A whole text that stands under a name of its own.
+pub(super) fn whole(scan: &mut Scan<'_>, name: &[u8]) {
+    let text = scan.text;
+    if text.len() > LONGEST || text.len() < 4 {
+        return;
+    }
+    let name_bytes = name;
+    let name = Name::of(name);
+    let tail = |tail: &&str| name.bytes().ends_with(tail.as_bytes());
+    if !TAILS.iter().any(|t| tail(&t)) && !EXACT_TAILS.iter().any(|t| name_bytes.ends_with(t.as_bytes())) {
+        return;
+    }
+    let start = name_start(name_bytes, name_bytes.len());
+    let key = name_bytes.len().saturating_sub(3);
+    if name.ends(&["key"]) && joined(name_bytes, start, key, name_bytes.len()) {
+        return;
+    }
+    let Some(says) = name.says() else { return };
+    let blank = |byte: &u8| byte.is_ascii_whitespace();
+    let from = text.iter().position(|byte| !blank(byte)).unwrap_or(0);
+    let to = text.iter().rposition(|byte| !blank(byte)).map_or(0, |at| at + 1);
+    let from = if says == Says::Header { scheme(text, from) } else { Some(from) };
+    if let Some(from) = from.filter(|&from| from < to) {
+        judge(scan, &name, says, Between::Colon, from, to, true);
+    }
+}
+
+/// Where the name that ends at `at` begins: at most 64 bytes before.
+fn name_start(text: &[u8], at: usize) -> usize {
+    let mut start = at;
+    while start > at.saturating_sub(64) && Set::Dotted.has(before(text, start)) {
+        start -= 1;
+    }
+    start
+}
+
+/// Whether `key` or `pass` only ends a longer word.
+fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
+    let keyword = part(text, at, end);
+    let short = keyword.eq_ignore_ascii_case(b"key")
+        || keyword.eq_ignore_ascii_case(b"pass")
+        || keyword.eq_ignore_ascii_case(b"auth");
+    let last = before(text, at);
+    let small = keyword.first().is_some_and(u8::is_ascii_lowercase);
+    let same = if small {
+        last.is_ascii_lowercase()
+    } else {
+        last.is_ascii_uppercase() && keyword.iter().all(u8::is_ascii_uppercase)
+    };
+    if !short || !same || at <= start {
+        return false;
+    }
+    const COMPOUNDS: &[&str] = &[
+        "api",
+        "secret",
+        "auth",
+        "access",
+        "private",
+        "master",
+        "account",
+        "license",
+        "signing",
+        "encryption",
+        "deploy",
+        "service",
+        "client",
+        "app",
+        "server",
+        "pass",
+        "ssh",
+        "db",
+        "user",
+        "ftp",
+        "smtp",
+        "mail",
+        "admin",
+        "root",
+        "my",
+        "subscription",
+        "shared",
+        "storage",
+        "function",
+        "functions",
+        "pplx",
+        "sql",
+        "redis",
+    ];
+    let head = part(text, start, at);
+    let ends = |word: &&str| {
+        head.len() >= word.len() && head[head.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
+    };
+    !COMPOUNDS.iter().any(|word| ends(&word))
+}
+
+/// Behind what may still follow the keyword in a name: a number, the environment, an encoding.
+fn suffix(text: &[u8], end: usize) -> Option<usize> {
+    const SUFFIXES: &[&str] = &[
+        "_base64",
+        "_base",
+        "_b64",
+        "_hex",
+        "_value",
+        "_production",
+        "_prod",
+        "_staging",
+        "_dev",
+        "_live",
+        "_primary",
+        "_secondary",
+        "_old",
+        "_new",
+        "_main",
+        "_plain",
+        "_string",
+    ];
+    let mut to = end;
+    if byte(text, to) == b'_' {
+        let rest = part(text, to, (to + 12).min(text.len()));
+        let fits = |word: &&&str| {
+            rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
+        };
+        match SUFFIXES.iter().find(fits) {
+            Some(word) => to += word.len(),
+            None => to += 1,
+        }
+    }
+    let digits =
+        text.get(to..).unwrap_or_default().iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == 3 || (to == end + 1 && digits == 0 && byte(text, end) == b'_') {
+        return None;
+    }
+    to += digits;
+    (!Set::Word.has(byte(text, to))).then_some(to)
+}
+
+/// Whether the name around `at` is a flag of a command: `--api-token`.
+fn flag(text: &[u8], at: usize) -> bool {
+    let start = name_start(text, at);
+    starts(text, start, b"--") && byte(text, start + 2).is_ascii_alphabetic()
+}
+
+/// Whether `password` at `at` is a word of a netrc file: `machine … login … password …`.
+fn login(text: &[u8], at: usize) -> bool {
+    if before(text, at).is_ascii_alphanumeric() || !starts(text, at, b"password") {
+        return false;
+    }
+    let head = part(text, at.saturating_sub(160), at);
+    memchr::memmem::find(head, b"machine ").is_some() && memchr::memmem::find(head, b"login ").is_some()
+}
+
+/// The quote at an offset with the backslashes before it: how many, and the quote.
+fn quote(text: &[u8], at: usize) -> Option<(usize, u8)> {
+    let rest = text.get(at..).unwrap_or_default();
+    let backslashes = rest.iter().take(8).take_while(|&&byte| byte == b'\\').count();
+    let mark = byte(text, at + backslashes);
+    (backslashes < 8 && matches!(mark, b'"' | b'\'' | b'`')).then_some((backslashes, mark))
+}
+
+/// Where the value begins, and what separates it from the name that ends at `tail`.
+fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
+    let mut to = tail;
+    let closed = quote(text, to);
+    if let Some((backslashes, _)) = closed {
+        to += backslashes + 1;
+    }
+    for optional in [b']', b')', b'?'] {
+        if byte(text, to) == optional {
+            to += 1;
+        }
+    }
+    // Markdown: **password**: …
+    while byte(text, to) == b'*' && to < tail + 4 {
+        to += 1;
+    }
+    let sign = blanks(text, to, 24);
+    let (behind, between) = match byte(text, sign) {
+        b'=' => {
+            let more =
+                text.get(sign..).unwrap_or_default().iter().take(3).take_while(|&&b| b == b'=').count();
+            (sign + more + usize::from(byte(text, sign + more) == b'>'), Between::Equals)
+        }
+        b'!' if byte(text, sign + 1) == b'=' => {
+            (sign + 2 + usize::from(byte(text, sign + 2) == b'='), Between::Comma)
+        }
+        b':' => match byte(text, sign + 1) {
+            b':' => return None,
+            b'=' => (sign + 2, Between::Equals),
+            b'*' => (sign + 3, Between::Colon),
+            _ => (sign + 1, Between::Colon),
+        },
+        b',' if closed.is_some() => {
+            let value = blanks(text, sign + 1, 4);
+            quote(text, value)?;
+            (value, Between::Comma)
+        }
+        b'|' => (sign + 1, Between::Comma),
+        b'>' if before(text, name_start(text, at)) == b'<' => (sign + 1, Between::Tag),
+        b'i' if sign > to && starts(text, sign, b"is") => {
+            (sign + 2 + usize::from(byte(text, sign + 2) == b':'), Between::Is)
+        }
+        b'w' if sign > to && starts(text, sign, b"was ") => (sign + 3, Between::Is),
+        0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => {
+            (sign + 3, Between::Is)
+        }
+        0xe6 if starts(text, sign, "是".as_bytes()) => (sign + 3, Between::Is),
+        0xe4 if starts(text, sign, "为".as_bytes()) => (sign + 3, Between::Is),
+        // XML: <add key="Password" value="…"/>.
+        b'v' if closed.is_some() && starts(text, sign, b"value=") => (sign + 6, Between::Equals),
+        _ if sign > to && closed.is_none() && (flag(text, at) || login(text, at)) => (sign, Between::Blank),
+        _ => return None,
+    };
+    let mut value = blanks(text, behind, 40);
+    // `密码是：…`, `is: …`.
+    if between == Between::Is {
+        for colon in [":", "："] {
+            if starts(text, value, colon.as_bytes()) {
+                value = blanks(text, value + colon.len(), 4);
+            }
+        }
+    }
+    Some((value, between))
+}
+
+/// Where the value that begins at `at` stands, without its quotes, and whether it has any.
+fn value_at(
+    scan: &mut Scan<'_>,
+    at: usize,
+    between: Between,
+    says: Says,
+    query: bool,
+) -> Option<(usize, usize, bool)> {
+    let text = scan.text;
+    let mut at = at;
+    // b"…", r'…', f"…": letters of a string of Python or Rust.
+    let letters = text
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .take(2)
+        .take_while(|b| matches!(b, b'b' | b'r' | b'f' | b'u' | b'L' | b'@'))
+        .count();
+    if letters > 0 && quote(text, at + letters).is_some_and(|(backslashes, _)| backslashes < 3) {
+        at += letters;
+    }
+    if let Some((backslashes, mark)) = quote(text, at) {
+        let start = at + backslashes + 1;
+        let end = closing(text, start, backslashes, mark)?;
+        let start =
+            if says == Says::Header { scheme(text, start).filter(|&start| start < end)? } else { start };
+        return Some((start, end, true));
+    }
+    if says == Says::Header {
+        at = scheme(text, at)?;
+    }
+    if between == Between::Tag {
+        let end = scan.run(Set::Value, at);
+        return (byte(text, end) == b'<').then_some((at, end, true));
+    }
+    let set = if query { Set::Parameter } else { Set::Value };
+    let mut end = scan.run(set, at);
+    match byte(text, end) {
+        // A call around a text: Some("…"), SecretStr('…').
+        b'(' if end > at && end - at < 48 => {
+            let (backslashes, mark) = quote(text, end + 1)?;
+            let start = end + 2 + backslashes;
+            return Some((start, closing(text, start, backslashes, mark)?, true));
+        }
+        b'(' | b'[' | b'{' => return None,
+        // A type: `token: &str = "…"`.
+        _ if between == Between::Colon => {
+            let rest = part(text, at, (at + 64).min(text.len()));
+            let of_type = |byte: &u8| byte.is_ascii_alphanumeric() || b"_&'<>[] .|:?*=".contains(byte);
+            let line = rest.iter().position(|byte| !of_type(byte)).unwrap_or(rest.len());
+            let line = rest.get(..line).unwrap_or(rest);
+            if let Some(sign) = memchr::memmem::find(line, b" = ") {
+                let (backslashes, mark) = quote(text, at + sign + 3)?;
+                let start = at + sign + 4 + backslashes;
+                return Some((start, closing(text, start, backslashes, mark)?, true));
+            }
+        }
+        _ => {}
+    }
+    // `X=1&&next`, and the `&` of a query whose first names were cut off.
+    if !query && let Some(sign) = memchr::memmem::find(part(text, at, end), b"&&") {
+        end = at + sign;
+    }
+    while end > at && matches!(before(text, end), b'.' | b':' | b'?') {
+        end -= 1;
+    }
+    Some((at, end, false))
+}
+
+/// Where a text in quotes ends: at the same quote behind the same number of backslashes, in its own line.
+fn closing(text: &[u8], start: usize, backslashes: usize, mark: u8) -> Option<usize> {
+    let rest = part(text, start, (start + LONGEST).min(text.len()));
+    let mut at = 0;
+    while let Some(next) = rest.get(at..).and_then(|rest| memchr::memchr2(mark, b'\n', rest)) {
+        at += next;
+        if byte(rest, at) == b'\n' {
+            return None;
+        }
+        let escapes = rest
+            .get(..at)
+            .unwrap_or_default()
+            .iter()
+            .rev()
+            .take(8)
+            .take_while(|&&byte| byte == b'\\')
+            .count();
+        if escapes == backslashes || (backslashes == 0 && escapes % 2 == 0) {
+            return Some(start + at - backslashes.min(escapes));
+        }
+        // Fewer backslashes end the text around this one.
+        if escapes < backslashes {
+            return None;
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Behind the scheme of an `Authorization` header; nothing for those that have rules of their own.
+fn scheme(text: &[u8], at: usize) -> Option<usize> {
+    let rest = text.get(at..).unwrap_or_default();
+    let word = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+    let scheme = rest.get(..word).unwrap_or_default();
+    if scheme.eq_ignore_ascii_case(b"bearer")
+        || scheme.eq_ignore_ascii_case(b"basic")
+        || scheme.eq_ignore_ascii_case(b"digest")
+    {
+        return None;
+    }
+    Some(if word > 0 && byte(rest, word) == b' ' { blanks(text, at + word, 4) } else { at })
+}
+
+/// Decides over a value and says which rule it is of.
+fn judge(
+    scan: &mut Scan<'_>,
+    name: &Name,
+    says: Says,
+    between: Between,
+    from: usize,
+    to: usize,
+    quoted: bool,
+) {
+    let text = scan.text;
+    let value = part(text, from, to);
+    if value.len() < 4 || value.len() > LONGEST || !scan.may_judge(to) {
+        return;
+    }
+    if value.iter().any(|byte| !(33..127).contains(byte))
+        || value::lookup(value)
+        || value::placeholder(value)
+        || value::path(value)
+    {
+        return;
+    }
+    if says == Says::Login {
+        if super::web::login_in_base64(value) {
+            scan.named("docker-config-auth", from, to, Confidence::High);
+        } else if name.ends(&["_auth"]) && name.capitals && value::random(value) {
+            scan.named("dotenv-secret", from, to, Confidence::Medium);
+        }
+        return;
+    }
+    // Rules that know the service by its name also know the form of its keys.
+    let service = scan.rules().find(|(place, rule)| match rule.shape {
+        Shape::Named { names, set, least, most } => {
+            scan.runs_rule(*place)
+                && name.holds(names)
+                && (least..=most).contains(&value.len())
+                && set.has_all(value)
+        }
+        _ => false,
+    });
+    if let Some((place, rule)) = service
+        && !value::words(value)
+        && value::entropy(value) >= 2.5
+    {
+        scan.loose(place, from, to, rule.confidence);
+        return;
+    }
+    // A field of a connection string or the argument of a flag is a value, no code.
+    let field = byte(text, to) == b';' && before(text, from.saturating_sub(name.length + 1)) == b';';
+    if !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
+        return;
+    }
+    let id = if between == Between::Blank
+        && !starts(text, name_start(text, from), b"-")
+        && !name.bytes().starts_with(b"-")
+    {
+        "netrc"
+    } else if name.bytes().starts_with(b"--") {
+        "cli-password-flag"
+    } else if says == Says::Header {
+        "auth-header"
+    } else if name.bytes().contains(&b'-') && between == Between::Colon {
+        "api-key-header"
+    } else if says == Says::Password && byte(text, to) == b';' && !quoted && between == Between::Equals {
+        "odbc-jdbc-password"
+    } else if name.bytes().contains(&b':') || name.ends(&["_authtoken"]) {
+        "npm-legacy"
+    } else if name.capitals && between == Between::Equals {
+        "dotenv-secret"
+    } else if says == Says::Password {
+        "generic-password"
+    } else {
+        "generic-secret"
+    };
+    scan.named(id, from, to, Confidence::Medium);
+}
+
+/// Whether a value may be the secret of a name that says so.
+fn fits(says: Says, between: Between, value: &[u8], quoted: bool, closed: bool) -> bool {
+    let mix = Mix::of(value);
+    let bits = value::entropy(value);
+    let words = value::words(value);
+    let loose = matches!(between, Between::Equals | Between::Colon | Between::Tag);
+    match says {
+        Says::Password => {
+            let strong = mix.kinds() >= 3 && value.len() >= 8 && (!words || mix.sign > 0) && bits >= 2.5;
+            let mixed = mix.kinds() >= 2
+                && !words
+                && value.len() >= 8
+                && bits >= 2.5
+                && (mix.digit > 0 || value.len() >= 12);
+            // Code without quotes has signs, too: `user.password!=null`.
+            let code =
+                !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
+            let stated = closed && !quoted && value.len() >= 12 && mix.kinds() >= 2;
+            !code && (strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
+        }
+        Says::Secret | Says::Header => {
+            let least = if loose { 10 } else { 16 };
+            let varied = mix.digit > 0 || (mix.upper > 0 && mix.lower > 0);
+            let enough = if Set::AnyHex.has_all(value) { 2.3 } else { 2.8 };
+            value.len() >= least && varied && !words && bits >= enough && mix.lower + mix.upper > 0
+        }
+        Says::Maybe | Says::Login => value::random(value),
+    }
+}

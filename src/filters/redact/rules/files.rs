@@ -1,0 +1,52 @@
+//! Secrets of files and commands: private keys, netrc, pgpass, Kubernetes, flags.
+
+use super::{Confidence, Rule};
+use crate::filters::redact::detect::{blocks, shell};
+
+/// The rules.
+pub(super) const RULES: &[Rule] = &[
+    Rule::hand("pem-private-key", &["-----BEGIN "], blocks::pem)
+        .from("RFC 7468; OpenSSH PROTOCOL.key; RFC 9580 (armor)")
+        .yes(&["{pem}", "{pem-escaped}", "{pem-twice}", "{pem-crlf}", "{pem-numbered}", "{pem-diff}", "{pem-openssh}", "{pem-cut}"])
+        .no(&["-----BEGIN CERTIFICATE-----\n{b64:64}\n{b64:64}\n-----END CERTIFICATE-----", "-----BEGIN PRIVATE KEY----- and so on, and then -----END PRIVATE KEY-----"]),
+    Rule::hand("pem-in-base64", &["LS0tLS1CRUdJTi"], blocks::pem_in_base64)
+        .from("RFC 7468 in RFC 4648, as environment variables and Kubernetes hold keys")
+        .yes(&["TLS=«{pem-base64}»"])
+        .no(&["LS0tLS1CRUdJTi{b64:40}"]),
+    Rule::hand("putty-key", &["PuTTY-User-Key-File-", "---- BEGIN SSH2 ENCRYPTED"], blocks::putty)
+        .from("PuTTY, PPK file format; RFC 4716")
+        .yes(&["PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: k\nPublic-Lines: 1\n{b64:64}\nPrivate-Lines: 1\n{b64:48}\nPrivate-MAC: {hx:64}"])
+        .no(&["PuTTY-User-Key-File-3 is the first line of a PPK file"]),
+    Rule::hand("kubernetes-secret", &["kind: Secret", "kind\": \"Secret", "kind\":\"Secret", "kind\\\":\\\"Secret", "kind\\\": \\\"Secret"], blocks::kubernetes)
+        .from("Kubernetes, Secret: data is base64")
+        .yes(&["apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\ntype: Opaque\ndata:\n  url: «{b64:24}»\n"])
+        .no(&["kind: SecretStore\nspec:\n  url: {b64:24}\n", "kind: Secret\nmetadata:\n  name: db-credentials\n"]),
+    Rule::hand("seed-phrase", &["mnemonic", "MNEMONIC", "Mnemonic", "seed phrase", "Seed phrase", "SEED_PHRASE", "recovery phrase", "助记词"], blocks::seed)
+        .sure(Confidence::Medium)
+        .from("BIP 39: 12 to 24 words of three to eight letters")
+        .yes(&["mnemonic: \"«{words:12}»\"", "助记词：«{words:24}»"])
+        .no(&["mnemonic for the other one that you had before and with it", "mnemonic: {words:9}"]),
+    Rule::hand("curl-user", &[" -u ", " -u", " --user ", " --user=", " --proxy-user "], shell::user_flag)
+        .sure(Confidence::Medium)
+        .from("curl, manual: -u, --user")
+        .yes(&["curl -sS -u ci-bot:«{an:20}» https://x.example.net", "curl --user 'ci:«{an:20}»' https://x.example.net"])
+        .no(&["docker run -u 1000:1000 x", "git push -u origin main:main", "curl -u \"$USER:$PASS\" x"]),
+    Rule::hand("cli-password-flag", &["mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "redis-cli", "docker login", "podman login", "helm registry login", "mongosh", "mongo"], shell::command)
+        .sure(Confidence::Medium)
+        .from("manuals of mysql, sshpass, redis-cli, docker")
+        .yes(&["mysql -u root -p«{pw:16}» shop", "sshpass -p '«{pw:16}»' ssh x", "redis-cli -h x -a «{an:20}» ping", "docker login -u x -p «{an:24}»", "tool --password «{pw:16}»"])
+        .no(&["mysql -u root -p shop", "mysql --port 3306", "sshpass -p $PASS ssh x", "tool --password auto"]),
+    Rule::hand("pgpass", &[":5432:", ":5433:", ":6432:", ":*:"], shell::pgpass)
+        .from("PostgreSQL, the password file")
+        .yes(&["db.internal:5432:prod:app:«{an:18}»", "*:*:*:app:«{an:18}»"])
+        .no(&["db.internal:5432:prod", "http://x:5432:"]),
+    Rule::hand("password-hash", &["$apr1$", "$2y$", "$2a$", "$2b$", "$6$", "$5$", "$argon2id$", "$argon2i$"], shell::crypt)
+        .sure(Confidence::Medium)
+        .from("crypt(5); Apache, password formats")
+        .yes(&["admin:«$apr1${an:8}${an:22}»", "x:«$2y$10${an:53}»", "root:«$6${an:16}${an:86}»:19000:"])
+        .no(&["$2y$10", "costs $5$ and more"]),
+    Rule::hand("docker-identity-token", &["identitytoken", "registrytoken"], shell::identity)
+        .from("Docker, config.json")
+        .yes(&["\"identitytoken\": \"«{w:64}»\""])
+        .no(&["\"identitytoken\": \"\""]),
+];

@@ -1,0 +1,63 @@
+//! Secrets in URLs, headers and cookies.
+
+use super::{Confidence, Rule};
+use crate::filters::redact::detect::web;
+
+/// The rules.
+pub(super) const RULES: &[Rule] = &[
+    Rule::hand(
+        "slack-webhook",
+        &["hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/"],
+        web::hook,
+    )
+    .from("Slack, incoming webhooks")
+    .yes(&["https://hooks.slack.com/services/«T{UP:10}/B{UP:10}/{an:24}»"])
+    .no(&["https://hooks.slack.com/services/T{UP:10}/B{UP:10}/xxxxxxxxxxxxxxxxxxxxxxxx"]),
+    Rule::hand("discord-webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], web::hook)
+        .from("Discord, webhook resource")
+        .yes(&["https://discord.com/api/webhooks/{n:18}/«{w:68}»"])
+        .no(&["https://discord.com/api/webhooks/{n:18}/your_token"]),
+    Rule::hand("teams-webhook", &["webhook.office.com/webhookb2/"], web::hook)
+        .from("Microsoft Teams, incoming webhooks")
+        .yes(&["https://corp.webhook.office.com/webhookb2/«{u}@{u}/IncomingWebhook/{hx:32}/{u}»"])
+        .no(&["https://corp.webhook.office.com/webhookb2/"]),
+    Rule::hand("discord-bot", &["iscord", "ISCORD"], web::discord)
+        .from("Discord, authentication of bots")
+        .yes(&["DISCORD_TOKEN=«M{an:25}.{w:6}.{w:38}»", "discord: «M{an:23}.{w:6}.{w:27}»"])
+        .no(&["DISCORD_GUILD={n:18}"]),
+    Rule::hand("azure-sas", &["sig="], web::shared_access)
+        .from("Azure Storage, shared access signatures")
+        .yes(&["https://x.blob.core.windows.net/c?sv=2024-08-04&se=2027&sig=«{an:43}%3D»"])
+        .no(&["?sig={an:12}", "design={an:43}%3D"]),
+    Rule::hand("url-userinfo", &["://"], web::userinfo)
+        .from("RFC 3986, 3.2.1: userinfo")
+        .yes(&[
+            "postgres://app:«{an:18}»@db.internal:5432/x",
+            "redis://:«{an:22}»@cache:6379/0",
+            "https://deploy:«{an:20}»@git.example.net/x.git",
+            "mongodb+srv://svc:«{an:16}»@c.mongodb.net",
+        ])
+        .no(&[
+            "postgres://user:password@localhost/x",
+            "https://example.net:8080/@x",
+            "ssh://git@example.net:22/x",
+            "http://u:${PASS}@h/",
+        ]),
+    Rule::hand("auth-bearer", &["Bearer ", "bearer ", "BEARER "], web::bearer)
+        .from("RFC 6750")
+        .yes(&["Authorization: Bearer «{w:40}»", "{\"authorization\":\"bearer «{w:64}»\"}"])
+        .no(&["Bearer authentication-is-required", "Bearer $TOKEN", "Bearer your_access_token_here"]),
+    Rule::hand("auth-basic", &["Basic ", "basic ", "BASIC "], web::basic)
+        .from("RFC 7617")
+        .yes(&["Authorization: Basic «{basic}»"])
+        .no(&["Basic understanding", "Basic {w:20}"]),
+    Rule::hand("cookie-session", &["ookie:", "ookie\"", "ookie\\", "ookie'", "OOKIE:"], web::cookie)
+        .sure(Confidence::Medium)
+        .from("RFC 6265; names of sessions as frameworks give them")
+        .yes(&[
+            "Set-Cookie: sessionid=«{an:40}»; Path=/",
+            "Cookie: theme=dark; PHPSESSID=«{lo:26}»",
+            "\"Cookie\": \"auth_token=«{w:32}»\"",
+        ])
+        .no(&["Cookie: theme=dark; lang=en", "Set-Cookie: sessionid=; Path=/"]),
+];

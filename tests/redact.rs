@@ -1,0 +1,236 @@
+//! relay-redact as a command: files it opens and makes, what it prints where, and how it ends.
+use crate::support::sandbox::{Output, Sandbox};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+const END: &str = r#"{"type":"end"}"#;
+
+/// A made-up token of GitHub's old form, put together here.
+fn token(seed: u64) -> String {
+    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789";
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let body: String = (0..36)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(letters[(state >> 33) as usize % letters.len()])
+        })
+        .collect();
+    ["gh", "p_", &body].concat()
+}
+
+fn start(title: &str) -> String {
+    format!(r#"{{"type":"session","relay":1,"session_id":"s","source_agent":"claude","title":"{title}"}}"#)
+}
+
+fn call(id: &str, text: &str) -> String {
+    format!(
+        r#"{{"type":"message","role":"tool_call","line":7,"tool_call_id":"{id}","tool_name":"Bash","input":{{"command":"{text}"}},"extra":{{"uuid":"u-{id}"}}}}"#
+    )
+}
+
+fn result(id: &str, text: &str) -> String {
+    format!(r#"{{"type":"message","role":"tool_result","tool_call_id":"{id}","content":"{text}"}}"#)
+}
+
+fn stream(lines: &[String]) -> String {
+    lines.iter().map(String::as_str).chain([END]).flat_map(|line| [line, "\n"]).collect()
+}
+
+fn redact(sandbox: &Sandbox, arguments: &[&str], input: &str) -> Output {
+    sandbox.relay("relay-redact", arguments).stdin(input).run()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn secrets_become_placeholders_and_come_back() {
+    let sandbox = Sandbox::new();
+    let (a, b) = (token(1), token(2));
+    let input =
+        stream(&[start(&a), call("t1", &format!("x {b}")), result("t1", &a), result("t2", "nothing")]);
+    let map = sandbox.path("map");
+    let map_name = map.to_str().unwrap();
+    let done = redact(&sandbox, &["--no-via", "--map", map_name], &input);
+    assert_eq!(done.code(), 0, "{}", text(&done.stderr));
+    let out = text(&done.stdout);
+    assert!(!out.contains(&a) && !out.contains(&b), "{out}");
+    assert_eq!(out.replace("<REDACTED:github-pat:1>", &a).replace("<REDACTED:github-pat:2>", &b), input);
+    assert_eq!(text(&done.stderr), "relay-redact: 2 values replaced in 3 places: github-pat 3\n");
+    assert_eq!(mode(&map), 0o600);
+    for restore in [["--restore", map_name].as_slice(), &["--restore", "--map", map_name]] {
+        let back = redact(&sandbox, &[restore, &["--no-via"]].concat(), &out);
+        assert_eq!((back.code(), text(&back.stdout)), (0, input.clone()));
+    }
+    // a second run changes nothing, with the map or without
+    for arguments in [["--no-via", "--map", map_name].as_slice(), &["--no-via"]] {
+        assert_eq!(text(&redact(&sandbox, arguments, &out).stdout), out);
+    }
+    // the next session goes on with the same map
+    let next = redact(
+        &sandbox,
+        &["--no-via", "--map", map_name],
+        &stream(&[start("x"), result("t", &token(3)), result("u", &b)]),
+    );
+    let next = text(&next.stdout);
+    assert!(next.contains("<REDACTED:github-pat:3>") && next.contains("<REDACTED:github-pat:2>"), "{next}");
+}
+
+#[test]
+fn nothing_tells_a_value_but_the_map() {
+    let sandbox = Sandbox::new();
+    let secrets = [token(4), token(5)];
+    let input = stream(&[start(&secrets[0]), call("t1", &secrets[1]), result("t1", &secrets.join(" "))]);
+    let (map, report) = (sandbox.path("map"), sandbox.path("report"));
+    let done = redact(
+        &sandbox,
+        &["--map", map.to_str().unwrap(), "--report", report.to_str().unwrap(), "--progress"],
+        &input,
+    );
+    assert_eq!(done.code(), 0, "{}", text(&done.stderr));
+    let told = std::fs::read(&report).unwrap();
+    assert_eq!(mode(&report), 0o600);
+    for secret in &secrets {
+        for part in [secret.as_str(), &secret[4..16], &secret[28..]] {
+            for (place, bytes) in [("output", &done.stdout), ("stderr", &done.stderr), ("report", &told)] {
+                assert!(!text(bytes).contains(part), "{place}: {}", text(bytes));
+            }
+        }
+        assert!(text(&std::fs::read(&map).unwrap()).contains(secret.as_str()));
+    }
+    let lines: Vec<serde_json::Value> =
+        text(&told).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(lines.len(), 5);
+    let first = &lines[1];
+    assert_eq!(
+        (first["record"].as_u64(), first["line"].as_u64(), first["length"].as_u64()),
+        (Some(2), Some(7), Some(40))
+    );
+    assert_eq!(
+        (first["pointer"].as_str(), first["rule"].as_str()),
+        (Some("/input/command"), Some("github-pat"))
+    );
+    assert_eq!(lines[4]["rules"]["github-pat"], serde_json::json!({"places": 4, "values": 2}));
+    // what the report calls it by is what --allow takes
+    let allow = sandbox.write("allow", format!("hmac:{}\n", first["fingerprint"].as_str().unwrap()));
+    let arguments = ["--map", map.to_str().unwrap(), "--allow", allow.to_str().unwrap()];
+    let allowed = text(&redact(&sandbox, &arguments, &input).stdout);
+    assert!(allowed.contains(&secrets[1]) && !allowed.contains(&secrets[0]), "{allowed}");
+    assert_eq!(redact(&sandbox, &["--allow", allow.to_str().unwrap()], &input).code(), 2);
+    // a report is never written over
+    assert_eq!(redact(&sandbox, &["--report", report.to_str().unwrap()], &input).code(), 1);
+    assert_eq!(std::fs::read(&report).unwrap(), told);
+}
+
+#[test]
+fn a_map_that_others_can_read_is_refused() {
+    let sandbox = Sandbox::new();
+    let input = stream(&[start("x"), result("t", &token(6))]);
+    let map = sandbox.write("map", "");
+    let link = sandbox.path("link");
+    std::os::unix::fs::symlink(&map, &link).unwrap();
+    let refused = |path: &Path, flag: &str| {
+        let out = redact(&sandbox, &[flag, path.to_str().unwrap()], &input);
+        assert_eq!(out.code(), 1, "{}", text(&out.stderr));
+        assert!(text(&out.stdout).starts_with(r#"{"type":"abort""#), "{}", text(&out.stdout));
+        assert!(text(&out.stderr).contains("hint: "), "{}", text(&out.stderr));
+    };
+    std::fs::set_permissions(&map, std::fs::Permissions::from_mode(0o640)).unwrap();
+    for flag in ["--map", "--salt", "--restore"] {
+        refused(&map, flag);
+        refused(&link, flag);
+    }
+    std::fs::set_permissions(&map, std::fs::Permissions::from_mode(0o600)).unwrap();
+    refused(&link, "--map");
+    assert_eq!(std::fs::read(&map).unwrap(), b"");
+    assert_eq!(redact(&sandbox, &["--map", map.to_str().unwrap()], &input).code(), 0);
+    let broken = sandbox.write("broken", format!("{{\"placeholder\":7,\"value\":\"{}\"}}\n", token(7)));
+    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let out = redact(&sandbox, &["--map", broken.to_str().unwrap()], &input);
+    assert!(out.code() == 3 && !text(&out.stderr).contains(&token(7)), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_salt_is_made_once_and_makes_runs_agree() {
+    let sandbox = Sandbox::new();
+    let salt = sandbox.path("salt");
+    let run = |lines: &[String]| {
+        text(&redact(&sandbox, &["--no-via", "--salt", salt.to_str().unwrap()], &stream(lines)).stdout)
+    };
+    let one = run(&[start("x"), result("t", &token(8)), result("u", &token(9))]);
+    let made = std::fs::read(&salt).unwrap();
+    let two = run(&[start("x"), result("u", &token(9))]);
+    assert_eq!((std::fs::read(&salt).unwrap(), mode(&salt)), (made, 0o600));
+    assert_eq!(one.lines().nth(2), two.lines().nth(1));
+    assert!(two.contains("<REDACTED:github-pat:"), "{two}");
+}
+
+#[test]
+fn a_check_prints_findings_only() {
+    let sandbox = Sandbox::new();
+    let found = redact(&sandbox, &["--check"], &stream(&[start("x"), call("t1", &token(10))]));
+    assert_eq!((found.code(), text(&found.stderr)), (1, String::new()));
+    let line = text(&found.stdout);
+    assert!(line.starts_with("s: line 7, record 2, /input/command: github-pat, 40 bytes, "), "{line}");
+    assert!(line.lines().count() == 1 && !line.contains(&token(10)[..12]));
+    let clean = redact(&sandbox, &["--check", "--two-pass"], &stream(&[start("x"), call("t1", "ls")]));
+    assert_eq!((clean.code(), text(&clean.stdout), text(&clean.stderr)), (0, String::new(), String::new()));
+}
+
+#[test]
+fn two_passes_find_what_came_before() {
+    let sandbox = Sandbox::new();
+    let secret = ["q8#vT", "2mZr4w", "K9!d"].concat();
+    let lines = [start("x"), result("t", &secret), call("u", &format!("DB_PASSWORD={secret} make"))];
+    let one = text(&redact(&sandbox, &["--no-via"], &stream(&lines)).stdout);
+    assert_eq!(one.matches(&secret).count(), 1, "{one}");
+    let map = sandbox.path("map");
+    let two = redact(&sandbox, &["--no-via", "--two-pass", "--map", map.to_str().unwrap()], &stream(&lines));
+    let two = text(&two.stdout);
+    assert!(!two.contains(&secret) && two.matches("<REDACTED:").count() == 2, "{two}");
+    let back = redact(&sandbox, &["--no-via", "--restore", map.to_str().unwrap()], &two);
+    assert_eq!(text(&back.stdout), stream(&lines));
+}
+
+#[test]
+fn home_names_and_addresses_only_where_they_are_asked_for() {
+    let sandbox = Sandbox::new();
+    let lines = [start("x"), result("t", "/Users/annabel/src/x.rs by annabel@corp-mail.net")];
+    let plain = redact(&sandbox, &["--no-via"], &stream(&lines));
+    assert_eq!(text(&plain.stdout), stream(&lines));
+    let share = text(&redact(&sandbox, &["--no-via", "--share"], &stream(&lines)).stdout);
+    assert!(share.contains("/Users/<REDACTED:home:1>/src/x.rs") && !share.contains("annabel"), "{share}");
+    assert_eq!(redact(&sandbox, &["--pii", "shoe-size"], "").code(), 2);
+    assert_eq!(redact(&sandbox, &["--only", "no-such-rule"], "").code(), 2);
+}
+
+#[test]
+fn ids_and_pairs_stay_what_they_are() {
+    let sandbox = Sandbox::new();
+    let id = token(11);
+    let lines = [start("x"), call(&id, &id), result(&id, &id)];
+    let out = text(&redact(&sandbox, &["--no-via"], &stream(&lines)).stdout);
+    assert_eq!(out.matches(&id).count(), 3, "{out}");
+    let pairs = sandbox.relay("relay-pair", &["--check"]).stdin(out).run();
+    assert_eq!((pairs.code(), text(&pairs.stdout)), (0, String::new()));
+}
+
+#[test]
+fn it_stands_in_a_pipe_like_every_filter() {
+    let sandbox = Sandbox::new();
+    assert_eq!(redact(&sandbox, &["--quiet"], "").code(), 0);
+    let cut = redact(&sandbox, &[], &(start("x") + "\n"));
+    assert_eq!(cut.code(), 3);
+    assert!(text(&cut.stdout).lines().last().unwrap().starts_with(r#"{"type":"abort","by":"relay-redact""#));
+    let signed = text(&redact(&sandbox, &["--share", "--map", "my-map"], &stream(&[start("x")])).stdout);
+    assert!(signed.contains(r#""options":["--share","--map"]"#), "{signed}");
+    let help = text(&redact(&sandbox, &["--help"], "").stdout);
+    assert!(help.starts_with("Replace the secrets") && help.contains("Exit codes: 0 done"), "{help}");
+}
