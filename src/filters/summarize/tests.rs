@@ -41,8 +41,11 @@ fn trimmed(mut message: Json) -> Json {
 
 fn through(filter: &mut Summarize, input: &str) -> Vec<Json> {
     let mut out: Vec<Vec<u8>> = Vec::new();
-    run(&mut Source::new(input.as_bytes(), "stdin"), filter, None, &mut out, &mut Gathered::default())
-        .unwrap();
+    let mut source = Source::new(input.as_bytes(), "stdin");
+    while let Some(record) = source.next_record().unwrap() {
+        filter.record(&record, &mut out).unwrap();
+    }
+    filter.end(&mut out).unwrap();
     out.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
