@@ -2,7 +2,9 @@
 
 use super::filter;
 use crate::filters::redact::detect::{Choice, Class, Confidence, Detector};
-use crate::filters::redact::{Allow, Finding, Key, Redact, Restore, Setup, Tally, map_key, map_key_line};
+use crate::filters::redact::{
+    Allow, Finding, Key, Redact, Restore, Setup, Tally, Tell, map_key, map_key_line,
+};
 use crate::record::Via;
 use crate::stream::{Error, Gathered, Input, Output, Placing, Private, Report, Result, Sink, Source, World};
 use std::fs::File;
@@ -111,8 +113,7 @@ pub fn run(
             None => Ok(()),
         }
     };
-    let findings =
-        (options.check || options.report.is_some()).then_some(&mut tell as &mut dyn FnMut(&Finding<'_>) -> _);
+    let findings = (options.check || options.report.is_some()).then_some(&mut tell as &mut Tell<'_>);
     let mut redact = Redact::new(Setup {
         detector,
         allow,

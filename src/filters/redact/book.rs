@@ -177,7 +177,13 @@ impl<'a> Book<'a> {
     ///
     /// # Errors
     /// The map cannot be written.
-    pub(super) fn name(&mut self, rule: &str, value: &[u8], spelling: &[u8], follow: bool) -> Result<Name> {
+    pub(super) fn name(
+        &mut self,
+        rule: &str,
+        value: &[u8],
+        spelling: &[u8],
+        follow: impl FnOnce() -> bool,
+    ) -> Result<Name> {
         let key = hash(&[value]);
         let first = if spelling == value { key } else { hash(&[spelling]) } as u64;
         let known = self.values.get(&key).copied();
@@ -208,7 +214,7 @@ impl<'a> Book<'a> {
         let whole = format!("<REDACTED:{rule}:{}>", given.number);
         if given.first == first {
             if new {
-                self.note(&whole, value, spelling, follow)?;
+                self.note(&whole, value, spelling, follow())?;
             }
             return Ok(Name { text: whole, rule, new });
         }
@@ -259,7 +265,7 @@ impl<'a> Book<'a> {
             }
             return Ok(None);
         }
-        self.name(LITERAL, whole, whole, false).map(Some)
+        self.name(LITERAL, whole, whole, || false).map(Some)
     }
 }
 
@@ -391,7 +397,7 @@ mod tests {
     use super::*;
 
     fn name(book: &mut Book<'_>, rule: &str, value: &str) -> String {
-        book.name(rule, value.as_bytes(), value.as_bytes(), true).unwrap().text
+        book.name(rule, value.as_bytes(), value.as_bytes(), || true).unwrap().text
     }
 
     #[test]
@@ -401,7 +407,8 @@ mod tests {
         assert_eq!(name(&mut book, "b", "y"), "<REDACTED:b:1>");
         assert_eq!(name(&mut book, "b", "x"), "<REDACTED:a:1>");
         assert_eq!(name(&mut book, "a", "z"), "<REDACTED:a:2>");
-        let other = |book: &mut Book<'_>, spelling: &[u8]| book.name("a", b"x", spelling, true).unwrap().text;
+        let other =
+            |book: &mut Book<'_>, spelling: &[u8]| book.name("a", b"x", spelling, || true).unwrap().text;
         assert_eq!(other(&mut book, b"\\u0078"), "<REDACTED:a:1.2>");
         assert_eq!(other(&mut book, b"eA=="), "<REDACTED:a:1.3>");
         assert_eq!(other(&mut book, b"\\u0078"), "<REDACTED:a:1.2>");
@@ -441,7 +448,8 @@ mod tests {
 
     #[test]
     fn entries_come_back_as_they_were() {
-        let all: [(&str, Option<&[u8]>, &[u8], bool); 5] = [
+        type Line = (&'static str, Option<&'static [u8]>, &'static [u8], bool);
+        let all: [Line; 5] = [
             ("<REDACTED:a:1>", Some(b"a\\n\\u0041\\/"), b"a\nA/", true),
             ("<REDACTED:a:1.2>", Some(b"eA=="), b"x", false),
             ("<REDACTED:a:2>", Some(b"\xff\xfe"), b"\xff\xfe", false),

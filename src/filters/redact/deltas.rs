@@ -48,7 +48,10 @@ impl Held {
             pieces.retain(|p| p.base64.is_some() || p.range.end <= range.start || range.end <= p.range.start);
             let at = pieces.partition_point(|p| p.base64.is_none() && p.range.start < range.start);
             let why = Why::Found(*rule);
-            pieces.insert(at, Piece { range: range.clone(), why, follow: false, base64: None, pointer: 0 });
+            pieces.insert(
+                at,
+                Piece { range: range.clone(), why, follow: false, sure: false, base64: None, pointer: 0 },
+            );
         }
     }
 }
@@ -107,7 +110,7 @@ impl Deltas {
             }
         }
         let mut kept = self.held.split_off(go);
-        let mut gone = std::mem::replace(&mut self.held, Vec::new());
+        let mut gone = std::mem::take(&mut self.held);
         for held in &mut gone {
             let raw = held.line.get(held.raw.clone()).unwrap_or_default();
             let escaped = raw.contains(&b'\\');

@@ -2,7 +2,7 @@
 
 use super::allow::Allow;
 use super::book;
-use super::detect::{Detector, Hit, RuleId};
+use super::detect::{Confidence, Detector, Hit, RuleId};
 use super::key::Key;
 use super::known::{Known, Match};
 use super::text::{Places, decode};
@@ -38,6 +38,8 @@ pub(super) struct Piece {
     pub(super) why: Why,
     /// The value is a secret, to be looked for everywhere.
     pub(super) follow: bool,
+    /// Its shape alone told it to be one.
+    pub(super) sure: bool,
     /// Index of the bytes that it stands in, when the line holds them in base64.
     pub(super) base64: Option<usize>,
     /// Index of its pointer.
@@ -210,7 +212,7 @@ impl Hunt {
         });
         for hit in hits.iter().filter(|hit| hit.propagate) {
             let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name());
+            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
         }
         self.matches.clear();
         self.known.search(text, &mut self.matches);
@@ -221,18 +223,18 @@ impl Hunt {
     }
 
     /// Takes a secret into the known values, also what it is made of.
-    pub(super) fn learn(&mut self, value: &[u8], rule: &str) {
+    pub(super) fn learn(&mut self, value: &[u8], rule: &str, sure: bool) {
         use base64::Engine as _;
         if self.known.is_old(value) {
             return;
         }
-        self.known.add(value, rule);
+        self.known.add(value, rule, sure);
         if value.len() > 512 {
             return;
         }
         let mut add = |part: &[u8]| {
             if !self.known.is_old(part) {
-                self.known.add(part, rule);
+                self.known.add(part, rule, false);
             }
         };
         // user:password in base64, as the Basic scheme (RFC 7617) and Docker's configuration have it
@@ -287,7 +289,7 @@ impl Hunt {
                     continue;
                 }
                 if hit.propagate {
-                    self.learn(value, hit.rule.name());
+                    self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
                 }
                 let hit = Hit { start: hit.start + 2 * before, end: hit.end + 2 * inside, ..hit };
                 self.hits.push(hit);
@@ -308,19 +310,21 @@ impl Hunt {
             wanted(hit) && !self.allow.holds(value, &self.key)
         });
         for hit in hits.iter().filter(|hit| hit.propagate) {
-            self.learn(text.get(hit.start..hit.end).unwrap_or_default(), hit.rule.name());
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
         }
         hits.iter().map(|hit| (hit.start..hit.end, hit.rule)).collect()
     }
 
     /// One list of pieces that do not overlap out of hits, matches and placeholders.
     fn merge(&mut self, hits: &[Hit], raw: &[u8], escaped: bool, marked: bool) {
-        let found = hits.iter().map(|h| (h.start, h.end, Why::Found(h.rule), h.propagate));
-        let known = self.matches.iter().map(|m| (m.start, m.end, Why::Known(m.value), true));
+        let sure = |h: &Hit| h.confidence == Confidence::High;
+        let found = hits.iter().map(|h| (h.start, h.end, Why::Found(h.rule), (h.propagate, sure(h))));
+        let known = self.matches.iter().map(|m| (m.start, m.end, Why::Known(m.value), (true, true)));
         // of two that are the same, the known value has the name already
         let mut all: Vec<_> = known.chain(found).collect();
         all.sort_by_key(|&(start, end, ..)| (start, std::cmp::Reverse(end)));
-        let mut merged: Vec<(usize, usize, Why, bool)> = Vec::with_capacity(all.len());
+        let mut merged: Vec<(usize, usize, Why, (bool, bool))> = Vec::with_capacity(all.len());
         for next in all {
             match merged.last_mut() {
                 Some(last) if next.0 < last.1 => {
@@ -331,7 +335,7 @@ impl Hunt {
                             Why::Known(n) => Why::Around(n),
                             other => other,
                         };
-                        last.3 = false;
+                        last.3 = (false, false);
                     }
                 }
                 _ => merged.push(next),
@@ -340,10 +344,10 @@ impl Hunt {
         let mut places = Places::new(raw, escaped);
         let mut pieces: Vec<Piece> = merged
             .into_iter()
-            .map(|(start, end, why, follow)| {
+            .map(|(start, end, why, (follow, sure))| {
                 let start = places.find(start, false);
                 let end = places.find(end, true);
-                Piece { range: start..end, why, follow, base64: None, pointer: 0 }
+                Piece { range: start..end, why, follow, sure, base64: None, pointer: 0 }
             })
             .collect();
         if marked {
@@ -356,7 +360,14 @@ impl Hunt {
 /// Sets the placeholders of an earlier run apart from what was found around them.
 fn spare(found: Vec<Piece>, raw: &[u8]) -> Vec<Piece> {
     let mut marks = book::all(raw).map(|(at, p)| at..at + p.len).peekable();
-    let met = |range: Range<usize>| Piece { range, why: Why::Met, follow: false, base64: None, pointer: 0 };
+    let met = |range: Range<usize>| Piece {
+        range,
+        why: Why::Met,
+        follow: false,
+        sure: false,
+        base64: None,
+        pointer: 0,
+    };
     let mut pieces: Vec<Piece> = Vec::with_capacity(found.len());
     for mut piece in found {
         if let Some(last) = pieces.last()

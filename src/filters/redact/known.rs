@@ -139,8 +139,9 @@ impl Known {
 
     /// Takes the value of a secret, which [`Known::is_old`] has not seen before. One that could stand somewhere by
     /// chance is left.
-    pub(super) fn add(&mut self, value: &[u8], rule: &str) {
-        if !is_random(value) {
+    /// `sure`: its shape alone told it to be a secret, so that it is no word however plain its letters.
+    pub(super) fn add(&mut self, value: &[u8], rule: &str, sure: bool) {
+        if !is_random(value, sure) {
             return;
         }
         let number = self.values.len() as u32;
@@ -340,8 +341,8 @@ pub(super) fn hex(value: &[u8], upper: bool) -> Vec<u8> {
 }
 
 /// Whether a value is so unlikely to stand anywhere by chance that it may be replaced wherever it stands. A password
-/// that is a word is not: `production` is a word of half the lines of a session.
-pub(super) fn is_random(value: &[u8]) -> bool {
+/// that is a word is not: `production` is a word of half the lines of a session. `sure`: it is known to be no word.
+pub(super) fn is_random(value: &[u8], sure: bool) -> bool {
     if value.len() < SHORTEST {
         return false;
     }
@@ -381,7 +382,8 @@ pub(super) fn is_random(value: &[u8]) -> bool {
         changes += u32::from(last != 0 && last != now && (last, now) != (2, 1));
         last = now;
     }
-    entropy * len >= 22.0 && changes + marks >= 3
+    let bits = entropy * len;
+    (bits >= 22.0 && changes + marks >= 3) || (sure && value.len() >= 16 && bits >= 44.0)
 }
 
 #[cfg(test)]
@@ -403,7 +405,7 @@ mod tests {
     fn every_form_at_every_offset() {
         let secret = b"p4ss/W0rd+9x\"Q";
         let mut known = Known::default();
-        known.add(secret, "r");
+        known.add(secret, "r", false);
         for pad in 0..7 {
             let before = "é.".repeat(pad) + &"x".repeat(pad);
             for form in
@@ -431,18 +433,25 @@ mod tests {
             "Hunter-Two",
             "MyCompanyName",
         ] {
-            assert!(!is_random(word.as_bytes()), "{word}");
+            assert!(!is_random(word.as_bytes(), false), "{word}");
         }
         for value in ["x7Kp9mQ2", "q8#vT!2mZr4w", "0f3a9c7be1d24a6f", "dGhpcyBpcyBhIHRlc3Q0Zg=="] {
-            assert!(is_random(value.as_bytes()), "{value}");
+            assert!(is_random(value.as_bytes(), false), "{value}");
         }
+    }
+
+    #[test]
+    fn what_has_the_shape_of_a_secret_is_followed_though_its_letters_are_plain() {
+        let value = ["ASIA", "KSTYOGRQGVJTRWF3"].concat();
+        assert!(!is_random(value.as_bytes(), false) && is_random(value.as_bytes(), true));
+        assert!(!is_random(b"aaaaaaaaaaaaaaaaaaaaaaaa", true) && !is_random(b"short", true));
     }
 
     #[test]
     fn room_is_bounded_and_what_is_refused_is_counted() {
         let mut known = Known::with_room(10_000);
         for n in 0..1000u32 {
-            known.add(format!("a{n:07}Zq9-Kx{}", n.wrapping_mul(2_654_435_761)).as_bytes(), "r");
+            known.add(format!("a{n:07}Zq9-Kx{}", n.wrapping_mul(2_654_435_761)).as_bytes(), "r", false);
         }
         assert!(known.bytes.len() <= 10_000 && known.refused > 0 && known.len() > 10);
         assert_eq!(known.value(3), b"a0000003Zq9-Kx3668339987");
@@ -454,7 +463,7 @@ mod tests {
         let mut known = Known::default();
         let value = |n: u32| format!("{n:08x}-x1y2z3-the-very-same-end-of-all");
         for n in 0..100u32 {
-            known.add(value(n.wrapping_mul(0x9e37_79b9)).as_bytes(), "r");
+            known.add(value(n.wrapping_mul(0x9e37_79b9)).as_bytes(), "r", false);
         }
         for n in 0..100u32 {
             assert!(!found(&known, value(n.wrapping_mul(0x9e37_79b9)).as_bytes()).is_empty());
@@ -471,7 +480,7 @@ mod tests {
         };
         let key = format!("-----BEGIN X-----\\n{}\\n{}\\n-----END X-----", line(1), line(2));
         let mut known = Known::default();
-        known.add(key.as_bytes(), "r");
+        known.add(key.as_bytes(), "r", false);
         assert_eq!(known.len(), 1);
         assert_eq!(found(&known, format!("  7\u{2192}{}\r", line(2)).as_bytes()).len(), 1);
     }
@@ -485,10 +494,10 @@ mod tests {
         ) {
             let mut known = Known::default();
             for value in &values {
-                known.add(value.as_bytes(), "r");
+                known.add(value.as_bytes(), "r", false);
             }
             let text = format!("{text}{}{text}", values[pick % values.len()]);
-            for value in values.iter().filter(|v| is_random(v.as_bytes())) {
+            for value in values.iter().filter(|v| is_random(v.as_bytes(), false)) {
                 for (at, _) in text.match_indices(value.as_str()) {
                     prop_assert!(found(&known, text.as_bytes()).iter().any(|&(s, e, _)| s <= at && e >= at + value.len()));
                 }

@@ -49,6 +49,9 @@ use hunt::{Catch, Hunt, Piece, Why};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// Hears of findings, one by one.
+pub type Tell<'a> = dyn FnMut(&Finding<'_>) -> Result<()> + 'a;
+
 /// What the filter works with. Files are opened by the caller.
 pub struct Setup<'a> {
     /// What to look for.
@@ -64,7 +67,7 @@ pub struct Setup<'a> {
     /// Takes new lines of the map.
     pub journal: Option<&'a mut dyn Sink>,
     /// Hears of every value found.
-    pub findings: Option<&'a mut dyn FnMut(&Finding<'_>) -> Result<()>>,
+    pub findings: Option<&'a mut Tell<'a>>,
     /// Reads the whole stream before the first record is handed on, so that a value is replaced also where it
     /// stands before the place that told it to be a secret.
     pub two_pass: bool,
@@ -128,7 +131,7 @@ pub struct Redact<'a> {
 struct Writer<'a> {
     book: Book<'a>,
     key: Key,
-    findings: Option<&'a mut dyn FnMut(&Finding<'_>) -> Result<()>>,
+    findings: Option<&'a mut Tell<'a>>,
     check: bool,
     session: String,
     record: u64,
@@ -148,7 +151,7 @@ impl<'a> Redact<'a> {
         book::entries(map, |entry| {
             book.load(entry)?;
             if let (true, Some(placeholder)) = (entry.follow, book::read(entry.placeholder.as_bytes())) {
-                hunt.learn(entry.of, placeholder.rule);
+                hunt.learn(entry.of, placeholder.rule, true);
             }
             Ok(())
         })?;
@@ -341,9 +344,13 @@ impl Writer<'_> {
             false => raw.into(),
         };
         let name = match piece.why {
-            Why::Known(n) => self.book.name(hunt.known.rule(n), hunt.known.value(n), spelling, true)?,
-            Why::Around(n) => self.book.name(hunt.known.rule(n), &value, spelling, false)?,
-            Why::Found(rule) => self.book.name(rule.name(), &value, spelling, piece.follow)?,
+            Why::Known(n) => self.book.name(hunt.known.rule(n), hunt.known.value(n), spelling, || true)?,
+            Why::Around(n) => self.book.name(hunt.known.rule(n), &value, spelling, || false)?,
+            Why::Found(rule) => {
+                // as the known values themselves decide, for the runs that go on with the map
+                let follow = || piece.follow && known::is_random(&value, piece.sure);
+                self.book.name(rule.name(), &value, spelling, follow)?
+            }
             Why::Met => return Ok(None),
         };
         if !self.tally.rules.contains_key(&*name.rule) {

@@ -181,6 +181,13 @@ fn a_password_is_found_where_only_its_name_told_it() {
     let next = run_with(&lines[..1], &done.map, |_| {});
     assert_eq!(next.out[0], user("<REDACTED:generic-password:1>"));
     assert_eq!(next.map, done.map);
+    let long = ["a-long-name-of", "-production"].concat();
+    let first = run(&[line(&long)]);
+    assert_eq!(
+        run_with(&[user(&long)], &first.map, |_| {}).out,
+        [user(&long)],
+        "a word is not followed then either"
+    );
 }
 
 #[test]
@@ -326,7 +333,11 @@ fn pieces() -> impl Strategy<Value = Vec<String>> {
 fn odd(text: &str, how: u8) -> String {
     let mut out = String::new();
     for (n, unit) in text.encode_utf16().enumerate() {
-        if how == 1 || n % 5 == usize::from(how) || unit < 0x20 || unit > 0x7e || unit == 0x22 || unit == 0x5c
+        if how == 1
+            || n % 5 == usize::from(how)
+            || !(0x20..=0x7e).contains(&unit)
+            || unit == 0x22
+            || unit == 0x5c
         {
             out += &format!("\\u{unit:04x}");
         } else if unit == 0x2f {

@@ -4,7 +4,8 @@ use super::Confidence;
 use super::bytes::{Set, before, blanks, byte, part, starts};
 use super::scan::Scan;
 use super::value::{self, Mix};
-use crate::filters::redact::rules::Shape;
+use crate::filters::redact::rules::{Rule, Shape};
+use aho_corasick::{AhoCorasick, BuildError};
 
 /// Ends of names whose value may be a secret; each also in capitals and with one capital.
 pub(super) const TAILS: &[&str] = &[
@@ -27,6 +28,9 @@ pub(super) const TAILS: &[&str] = &[
 /// Ends of names that are looked for as they stand.
 pub(super) const EXACT_TAILS: &[&str] =
     &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
+
+/// The shortest value that is taken.
+const SHORTEST: usize = 8;
 
 /// The longest value that is taken: keys with their certificates in one line are shorter.
 const LONGEST: usize = 64 << 10;
@@ -61,6 +65,211 @@ enum Between {
     Blank,
 }
 
+/// Words of names of something public, where a word of the name begins.
+const PUBLIC: &[&str] = &[
+    "public",
+    "cache",
+    "primary",
+    "foreign",
+    "tokeniz",
+    "checksum",
+    "integrity",
+    "signature",
+    "sort",
+    "partition",
+    "page",
+    "next",
+    "prev",
+    "continuation",
+    "cursor",
+    "idempot",
+    "dedup",
+    "transl",
+    "i18n",
+    "locale",
+    "registry_key",
+    "hotkey",
+    "shortcut",
+    "keyboard",
+    "object",
+    "s3",
+    "row",
+    "column",
+    "field",
+    "group",
+    "route",
+    "query",
+    "shard",
+    "stop",
+    "eos",
+    "bos",
+    "pad_",
+    "mask",
+    "special",
+    "max",
+    "min_",
+    "num",
+    "count",
+    "event",
+    "bypass",
+    "compass",
+    "publish",
+    "color",
+    "colour",
+    "layout",
+    "state",
+    "context",
+    "lookup",
+    "hash_key",
+    "index",
+    "sitekey",
+    "site_key",
+    "anchor",
+    "session_key",
+    "sessionkey",
+    "restore",
+    "prompt",
+    "metric",
+    "feature",
+    "dom_",
+    "node",
+    "thread",
+    "message",
+    "tool",
+];
+
+/// Words of names that make a key or token a secret.
+const QUALIFIED: &[&str] = &[
+    "api",
+    "secret",
+    "access",
+    "private",
+    "auth",
+    "account",
+    "encrypt",
+    "sign",
+    "master",
+    "license",
+    "licence",
+    "service",
+    "deploy",
+    "admin",
+    "client",
+    "app_",
+    "app-",
+    "appkey",
+    "subscription",
+    "storage",
+    "shared",
+    "webhook",
+    "hmac",
+    "crypt",
+    "aes",
+    "jwt",
+    "ssh",
+    "tls",
+    "ssl",
+    "vault",
+    "bot",
+    "ingest",
+    "write",
+    "openai",
+    "anthropic",
+    "stripe",
+    "aws",
+    "gcp",
+    "azure",
+    "github",
+    "gitlab",
+    "slack",
+    "sentry",
+    "datadog",
+    "mailchimp",
+    "twilio",
+    "sendgrid",
+    "mailgun",
+    "rsa",
+    "bearer",
+    "refresh",
+    "personal",
+    "discord",
+    "telegram",
+    "oauth",
+    "security",
+    "npm",
+    "pypi",
+    "id_token",
+    "idtoken",
+    "session_token",
+    "sessiontoken",
+    "user_token",
+    "usertoken",
+    "functions",
+];
+
+/// What a word in a name says.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Public,
+    Qualified,
+    /// The rule at this place of the table knows the service.
+    Service(usize),
+}
+
+/// All words that count in names.
+#[derive(Debug)]
+pub(super) struct Names {
+    words: AhoCorasick,
+    meanings: Vec<Word>,
+}
+
+impl Names {
+    /// The words of this file and of a table of rules.
+    ///
+    /// # Errors
+    ///
+    /// None with the words of this crate.
+    pub(super) fn new(table: &[Rule]) -> Result<Names, BuildError> {
+        let mut words: Vec<&str> = Vec::new();
+        let mut meanings = Vec::new();
+        for (list, meaning) in [(PUBLIC, Word::Public), (QUALIFIED, Word::Qualified)] {
+            words.extend(list);
+            meanings.extend(list.iter().map(|_| meaning));
+        }
+        for (place, rule) in table.iter().enumerate() {
+            if let Shape::Named { names, .. } = rule.shape {
+                words.extend(names);
+                meanings.extend(names.iter().map(|_| Word::Service(place)));
+            }
+        }
+        Ok(Names { words: AhoCorasick::new(words)?, meanings })
+    }
+
+    /// What is said of a name.
+    fn name(&self, bytes: &[u8]) -> Name {
+        let mut name = Name::of(bytes);
+        let (mut public, mut qualified) = (false, false);
+        let mut services = [None; 4];
+        let mut count = 0;
+        for hit in self.words.find_overlapping_iter(name.bytes()) {
+            match self.meanings.get(hit.pattern().as_usize()) {
+                Some(Word::Public) => public |= name.begins.get(hit.start()) == Some(&true),
+                Some(Word::Qualified) => qualified = true,
+                Some(&Word::Service(place)) => {
+                    if let Some(service) = services.get_mut(count) {
+                        *service = Some(place);
+                        count += 1;
+                    }
+                }
+                None => {}
+            }
+        }
+        services.sort_unstable_by_key(|place| place.unwrap_or(usize::MAX));
+        (name.public, name.qualified, name.services) = (public, qualified, services);
+        name
+    }
+}
+
 /// A name in small letters, of which the last 96 bytes count.
 struct Name {
     small: [u8; 96],
@@ -68,6 +277,10 @@ struct Name {
     begins: [bool; 96],
     length: usize,
     capitals: bool,
+    public: bool,
+    qualified: bool,
+    /// Rules whose service the name names, in the order of the table.
+    services: [Option<usize>; 4],
 }
 
 impl Name {
@@ -83,22 +296,19 @@ impl Name {
             last = from;
         }
         let capitals = !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase);
-        Name { small, begins, length: name.len(), capitals }
+        Name {
+            small,
+            begins,
+            length: name.len(),
+            capitals,
+            public: false,
+            qualified: false,
+            services: [None; 4],
+        }
     }
 
     fn bytes(&self) -> &[u8] {
         self.small.get(..self.length).unwrap_or_default()
-    }
-
-    fn holds(&self, words: &[&str]) -> bool {
-        words.iter().any(|word| super::bytes::holds(self.bytes(), word.as_bytes()))
-    }
-
-    /// Whether one of its words begins so.
-    fn has_word(&self, words: &[&str]) -> bool {
-        let name = self.bytes();
-        let begins = self.begins.iter().enumerate().take(self.length).filter(|(_, begins)| **begins);
-        begins.into_iter().any(|(at, _)| words.iter().any(|word| starts(name, at, word.as_bytes())))
     }
 
     fn ends(&self, words: &[&str]) -> bool {
@@ -108,78 +318,7 @@ impl Name {
     /// What the name says of its value; nothing when it is a word that only ends alike (`monkey`), or the name
     /// of something public.
     fn says(&self) -> Option<Says> {
-        const PUBLIC: &[&str] = &[
-            "public",
-            "cache",
-            "primary",
-            "foreign",
-            "tokeniz",
-            "checksum",
-            "integrity",
-            "signature",
-            "sort",
-            "partition",
-            "page",
-            "next",
-            "prev",
-            "continuation",
-            "cursor",
-            "idempot",
-            "dedup",
-            "transl",
-            "i18n",
-            "locale",
-            "registry_key",
-            "hotkey",
-            "shortcut",
-            "keyboard",
-            "object",
-            "s3",
-            "row",
-            "column",
-            "field",
-            "group",
-            "route",
-            "query",
-            "shard",
-            "stop",
-            "eos",
-            "bos",
-            "pad_",
-            "mask",
-            "special",
-            "max",
-            "min_",
-            "num",
-            "count",
-            "event",
-            "bypass",
-            "compass",
-            "publish",
-            "color",
-            "colour",
-            "layout",
-            "state",
-            "context",
-            "lookup",
-            "hash_key",
-            "index",
-            "sitekey",
-            "site_key",
-            "anchor",
-            "session_key",
-            "sessionkey",
-            "restore",
-            "prompt",
-            "metric",
-            "feature",
-            "dom_",
-            "node",
-            "thread",
-            "message",
-            "tool",
-        ];
-        if self.has_word(PUBLIC) {
+        if self.public {
             return None;
         }
         let name = self.bytes();
@@ -209,75 +348,8 @@ impl Name {
         ]) {
             return Some(Says::Secret);
         }
-        const QUALIFIED: &[&str] = &[
-            "api",
-            "secret",
-            "access",
-            "private",
-            "auth",
-            "account",
-            "encrypt",
-            "sign",
-            "master",
-            "license",
-            "licence",
-            "service",
-            "deploy",
-            "admin",
-            "client",
-            "app_",
-            "app-",
-            "appkey",
-            "subscription",
-            "storage",
-            "shared",
-            "webhook",
-            "hmac",
-            "crypt",
-            "aes",
-            "jwt",
-            "ssh",
-            "tls",
-            "ssl",
-            "vault",
-            "bot",
-            "ingest",
-            "write",
-            "openai",
-            "anthropic",
-            "stripe",
-            "aws",
-            "gcp",
-            "azure",
-            "github",
-            "gitlab",
-            "slack",
-            "sentry",
-            "datadog",
-            "mailchimp",
-            "twilio",
-            "sendgrid",
-            "mailgun",
-            "rsa",
-            "bearer",
-            "refresh",
-            "personal",
-            "discord",
-            "telegram",
-            "oauth",
-            "security",
-            "npm",
-            "pypi",
-            "id_token",
-            "idtoken",
-            "session_token",
-            "sessiontoken",
-            "user_token",
-            "usertoken",
-            "functions",
-        ];
         if self.ends(&["token"]) {
-            return Some(if self.holds(QUALIFIED) || (self.capitals && name.contains(&b'_')) {
+            return Some(if self.qualified || (self.capitals && name.contains(&b'_')) {
                 Says::Secret
             } else {
                 Says::Maybe
@@ -285,7 +357,7 @@ impl Name {
         }
         // "key": an own word, of a camel case, or of a compound that is known.
         let stem = name.get(..name.len().saturating_sub(3)).unwrap_or_default();
-        if self.holds(QUALIFIED) || (self.capitals && stem.contains(&b'_')) {
+        if self.qualified || (self.capitals && stem.contains(&b'_')) {
             return Some(Says::Secret);
         }
         Some(Says::Maybe)
@@ -340,31 +412,36 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
     if joined(text, start, at, end) {
         return;
     }
-    let mut name = Name::of(part(text, start, end));
-    if between == Between::Is || between == Between::Colon {
-        // `API key: …`, `personal access token is …`.
-        if before(text, start) == b' ' {
-            let first = name_start(text, start - 1);
-            let first = if byte(text, first).is_ascii_alphabetic() { first } else { start };
-            name = Name::of(part(text, first, end));
+    let query = matches!(before(text, start), b'?' | b'&');
+    let header = part(text, at, end).eq_ignore_ascii_case(b"authorization");
+    let Some((from, to, quoted)) = value_at(scan, from, between, header, query) else { return };
+    // Most values of keys in code are shorter.
+    if to < from + SHORTEST {
+        return;
+    }
+    let mut first = start;
+    // `API key: …`, `personal access token is …`.
+    if matches!(between, Between::Is | Between::Colon) && before(text, start) == b' ' {
+        let before = name_start(text, start - 1);
+        if byte(text, before).is_ascii_alphabetic() {
+            first = before;
         }
     }
+    let name = scan.names.name(part(text, first, end));
     let Some(says) = name.says() else { return };
-    let query = matches!(before(text, start), b'?' | b'&');
-    let Some((from, to, quoted)) = value_at(scan, from, between, says, query) else { return };
     judge(scan, &name, says, between, from, to, quoted);
 }
 
 /// A whole text that stands under a name of its own.
 pub(super) fn whole(scan: &mut Scan<'_>, name: &[u8]) {
     let text = scan.text;
-    if text.len() > LONGEST || text.len() < 4 {
+    if text.len() > LONGEST || text.len() < SHORTEST {
         return;
     }
     let name_bytes = name;
-    let name = Name::of(name);
-    let tail = |tail: &&str| name.bytes().ends_with(tail.as_bytes());
-    if !TAILS.iter().any(|t| tail(&t)) && !EXACT_TAILS.iter().any(|t| name_bytes.ends_with(t.as_bytes())) {
+    let name = scan.names.name(name);
+    let tail = |tail: &str| name.bytes().ends_with(tail.as_bytes());
+    if !TAILS.iter().any(|t| tail(t)) && !EXACT_TAILS.iter().any(|t| name_bytes.ends_with(t.as_bytes())) {
         return;
     }
     let start = name_start(name_bytes, name_bytes.len());
@@ -443,10 +520,10 @@ fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
         "redis",
     ];
     let head = part(text, start, at);
-    let ends = |word: &&str| {
+    let ends = |word: &str| {
         head.len() >= word.len() && head[head.len() - word.len()..].eq_ignore_ascii_case(word.as_bytes())
     };
-    !COMPOUNDS.iter().any(|word| ends(&word))
+    !COMPOUNDS.iter().any(|word| ends(word))
 }
 
 /// Behind what may still follow the keyword in a name: a number, the environment, an encoding.
@@ -583,7 +660,7 @@ fn value_at(
     scan: &mut Scan<'_>,
     at: usize,
     between: Between,
-    says: Says,
+    header: bool,
     query: bool,
 ) -> Option<(usize, usize, bool)> {
     let text = scan.text;
@@ -602,11 +679,10 @@ fn value_at(
     if let Some((backslashes, mark)) = quote(text, at) {
         let start = at + backslashes + 1;
         let end = closing(text, start, backslashes, mark)?;
-        let start =
-            if says == Says::Header { scheme(text, start).filter(|&start| start < end)? } else { start };
+        let start = if header { scheme(text, start).filter(|&start| start < end)? } else { start };
         return Some((start, end, true));
     }
-    if says == Says::Header {
+    if header {
         at = scheme(text, at)?;
     }
     if between == Between::Tag {
@@ -615,6 +691,10 @@ fn value_at(
     }
     let set = if query { Set::Parameter } else { Set::Value };
     let mut end = scan.run(set, at);
+    // Hostile texts put a name before every byte of one value: it is judged a few times, not more.
+    if end - at > LONGEST || !scan.may_judge(end) {
+        return None;
+    }
     match byte(text, end) {
         // A call around a text: Some("…"), SecretStr('…').
         b'(' if end > at && end - at < 48 => {
@@ -702,7 +782,7 @@ fn judge(
 ) {
     let text = scan.text;
     let value = part(text, from, to);
-    if value.len() < 4 || value.len() > LONGEST || !scan.may_judge(to) {
+    if value.len() < SHORTEST || value.len() > LONGEST {
         return;
     }
     if value.iter().any(|byte| !(33..127).contains(byte))
@@ -710,6 +790,11 @@ fn judge(
         || value::placeholder(value)
         || value::path(value)
     {
+        return;
+    }
+    // Text of another script, escaped: `\\u5bc6\\u7801`. Signs of ASCII are escaped so, too.
+    let foreign = memchr::memmem::find(value, b"\\u").is_some_and(|at| !starts(value, at + 2, b"00"));
+    if foreign {
         return;
     }
     if says == Says::Login {
@@ -721,16 +806,14 @@ fn judge(
         return;
     }
     // Rules that know the service by its name also know the form of its keys.
-    let service = scan.rules().find(|(place, rule)| match rule.shape {
-        Shape::Named { names, set, least, most } => {
-            scan.runs_rule(*place)
-                && name.holds(names)
-                && (least..=most).contains(&value.len())
-                && set.has_all(value)
+    let fits_rule = |place: &usize| match scan.rule(*place).map(|rule| rule.shape) {
+        Some(Shape::Named { set, least, most, .. }) => {
+            scan.runs_rule(*place) && (least..=most).contains(&value.len()) && set.has_all(value)
         }
         _ => false,
-    });
-    if let Some((place, rule)) = service
+    };
+    let service = name.services.iter().flatten().copied().find(fits_rule);
+    if let Some((place, rule)) = service.and_then(|place| Some((place, scan.rule(place)?)))
         && !value::words(value)
         && value::entropy(value) >= 2.5
     {

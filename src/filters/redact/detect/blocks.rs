@@ -1,7 +1,7 @@
 //! Secrets of many lines: private keys, secrets of Kubernetes, words that are a wallet's seed.
 
 use super::Confidence;
-use super::bytes::{Set, before, begins, blanks, byte, part, starts};
+use super::bytes::{Set, before, begins, blanks, byte, holds, part, starts};
 use super::scan::Scan;
 use super::value;
 use memchr::memmem;
@@ -16,7 +16,7 @@ pub(crate) fn pem(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let label = part(text, end, (end + 48).min(text.len()));
     let Some(dashes) = memmem::find(label, b"-----") else { return };
     let name = label.get(..dashes).unwrap_or_default();
-    if memmem::find(name, b"PRIVATE KEY").is_none()
+    if !holds(name, "PRIVATE KEY")
         || !name.iter().all(|&byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ')
     {
         return;
@@ -39,9 +39,10 @@ pub(crate) fn pem(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
 
 /// Whether a key follows: soon 24 bytes of base64, or the headers of an encrypted one.
 fn is_body(text: &[u8], from: usize) -> bool {
-    let head = part(text, from, (from + 240).min(text.len()));
+    let head = part(text, from, (from + 120).min(text.len()));
+    let first = head.get(..40).unwrap_or(head);
     for header in ["Proc-Type", "DEK-Info", "Version:", "Comment:", "Charset:"] {
-        if memmem::find(head, header.as_bytes()).is_some_and(|at| at < 40) {
+        if holds(first, header) {
             return true;
         }
     }
@@ -115,6 +116,9 @@ pub(crate) fn pem_in_base64(scan: &mut Scan<'_>, rule: usize, at: usize, _end: u
 /// A key of PuTTY or of SSH2: to its last line, or as far as a key is long.
 pub(crate) fn putty(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
+    if scan.seen(rule, at) {
+        return;
+    }
     let cap = (end + LONGEST).min(text.len());
     let block = part(text, end, cap);
     let marks: [(&[u8], usize); 2] = [(b"Private-MAC: ", 64), (b"---- END SSH2", 40)];
@@ -133,6 +137,7 @@ pub(crate) fn putty(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
             return;
         }
     }
+    scan.looked(rule, cap);
     let stop = unfinished(text, end, cap);
     if stop > end + 64 {
         scan.hit(rule, at, stop, Confidence::Medium);
@@ -142,7 +147,7 @@ pub(crate) fn putty(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
 /// A secret of Kubernetes: the values below `data:` are base64. The keyword is `kind: Secret`.
 pub(crate) fn kubernetes(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    if byte(text, end).is_ascii_alphanumeric() || at < scan.looked {
+    if byte(text, end).is_ascii_alphanumeric() || scan.seen(rule, at) {
         return;
     }
     // `data:` may stand before the kind as well: kubectl sorts the keys.
@@ -152,7 +157,7 @@ pub(crate) fn kubernetes(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize
     let cap = (end + LONGEST).min(text.len());
     let block = part(text, begin, cap);
     let stop = memmem::find(block, b"\n---").unwrap_or(block.len());
-    scan.looked = begin + stop;
+    scan.looked(rule, begin + stop);
     let mut at = begin;
     while let Some(colon) = memchr::memchr(b':', part(text, at, begin + stop)) {
         let start = at + colon + 1;
@@ -169,7 +174,7 @@ pub(crate) fn kubernetes(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize
             to += 1;
         }
         let token = part(text, value, to);
-        let sound = token.len() >= 8 && token.len() % 4 == 0 && !value::words(token);
+        let sound = token.len() >= 8 && token.len().is_multiple_of(4) && !value::words(token);
         if sound && value > start {
             scan.hit(rule, value, to, Confidence::High);
         }

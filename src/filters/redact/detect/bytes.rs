@@ -1,18 +1,5 @@
 //! Bytes: sets of them, runs of a set, and where a token may begin and end.
 
-/// Whether `text` holds `word`. For texts of a few dozen bytes, where a searcher costs more to set up than it saves.
-pub(crate) fn holds(text: &[u8], word: &[u8]) -> bool {
-    let Some((&first, rest)) = word.split_first() else { return true };
-    let mut text = text;
-    while let Some(at) = memchr::memchr(first, text) {
-        text = text.get(at + 1..).unwrap_or_default();
-        if text.starts_with(rest) {
-            return true;
-        }
-    }
-    false
-}
-
 const UPPER: u16 = 1;
 const LOWER: u16 = 1 << 1;
 const DIGIT: u16 = 1 << 2;
@@ -74,8 +61,6 @@ const fn kinds() -> [u16; 256] {
 /// A set of bytes that a part of a token is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Set {
-    /// Letters.
-    Alpha,
     /// Letters and digits.
     Alnum,
     /// Letters, digits, `_` and `-`: base64url.
@@ -106,14 +91,13 @@ pub(crate) enum Set {
 
 impl Set {
     /// How many there are.
-    const COUNT: usize = 14;
+    const COUNT: usize = Set::Parameter as usize + 1;
 
     const fn mask(self) -> u16 {
         const ALNUM: u16 = UPPER | LOWER | DIGIT;
         const PARAMETER: u16 =
             ALNUM | UNDERSCORE | DASH | DOT | PLUS_SLASH | EQUALS | PERCENT | SIGN | COLON | TILDE;
         match self {
-            Set::Alpha => UPPER | LOWER,
             Set::Alnum => ALNUM,
             Set::Word => ALNUM | UNDERSCORE | DASH,
             Set::Dotted => ALNUM | UNDERSCORE | DASH | DOT,
@@ -159,6 +143,11 @@ pub(super) fn part(text: &[u8], start: usize, end: usize) -> &[u8] {
 /// Whether what stands at an offset begins with something.
 pub(super) fn starts(text: &[u8], at: usize, with: &[u8]) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with(with))
+}
+
+/// Whether something stands in a few bytes: for names and heads, on which a prepared search costs more.
+pub(super) fn holds(text: &[u8], what: &str) -> bool {
+    text.windows(what.len().max(1)).any(|window| window == what.as_bytes())
 }
 
 /// Behind the spaces and tabs at an offset, at most `most` of them.

@@ -2,8 +2,9 @@
 //!
 //! Of each keyword three bytes are chosen that are rare in texts; a pass over all bytes looks each three of
 //! them up in a table of bits that stays in the first cache (8 KiB), and only where a bit is set are keywords
-//! compared. Steps do not wait for each other as those of an automaton do: with the ~370 keywords of all rules
-//! 5 times as fast as the DFA of aho-corasick 1.1 (benches/README.md).
+//! compared. Steps do not wait for each other as those of an automaton do: with the keywords of all rules three
+//! times as fast on texts of real sessions as the DFA of aho-corasick 1.1 (585 to 200 MB a second, measured
+//! 2026-11-30).
 
 use std::ops::ControlFlow;
 

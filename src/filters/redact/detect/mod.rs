@@ -182,6 +182,7 @@ pub struct Detector {
     active: Vec<bool>,
     ids: Vec<RuleId>,
     keywords: Keywords,
+    names: assign::Names,
     /// What is done at each keyword, by its number.
     acts: Vec<Act>,
     digits: Vec<(usize, Class)>,
@@ -236,10 +237,8 @@ impl Detector {
                 Shape::Parts(_) | Shape::Hand(_) => {}
             }
             for word in rule.words {
-                for pattern in cases(word, rule.cases) {
-                    patterns.push(pattern);
-                    acts.push(Act::Rule(place));
-                }
+                patterns.push(word.as_bytes().to_vec());
+                acts.push(Act::Rule(place));
             }
             if rule.id == "host" {
                 for suffix in &choice.host_suffixes {
@@ -249,7 +248,7 @@ impl Detector {
             }
         }
         if assigns {
-            let words = assign::TAILS.iter().flat_map(|word| cases(word, true));
+            let words = assign::TAILS.iter().flat_map(|word| cases(word));
             let exact = assign::EXACT_TAILS.iter().map(|word| word.as_bytes().to_vec());
             for pattern in words.chain(exact) {
                 patterns.push(pattern);
@@ -258,7 +257,10 @@ impl Detector {
         }
         let keywords =
             Keywords::new(patterns.into_iter().enumerate().map(|(number, pattern)| (pattern, number)));
+        let names =
+            assign::Names::new(&table).map_err(|error| Error::failed(format!("words of names: {error}")))?;
         Ok(Detector {
+            names,
             table,
             active,
             ids,
@@ -277,7 +279,7 @@ impl Detector {
     pub fn find(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let mut scan = Scan::new(text, &self.table, &self.active, &mut found);
+        let mut scan = Scan::new(text, &self.table, &self.active, &self.names, &mut found);
         self.keywords(&mut scan);
         if let Some(name) = name.filter(|_| self.assigns) {
             assign::whole(&mut scan, name);
@@ -363,15 +365,11 @@ impl Detector {
     }
 }
 
-/// A keyword, and if it counts in all cases, in capitals and with one capital.
-fn cases(word: &str, all: bool) -> Vec<Vec<u8>> {
-    let mut spelled = vec![word.as_bytes().to_vec()];
-    if all {
-        let mut title = word.as_bytes().to_vec();
-        if let Some(first) = title.first_mut() {
-            first.make_ascii_uppercase();
-        }
-        spelled.extend([title, word.to_ascii_uppercase().into_bytes()]);
+/// A keyword as it stands, in capitals and with one capital.
+fn cases(word: &str) -> [Vec<u8>; 3] {
+    let mut title = word.as_bytes().to_vec();
+    if let Some(first) = title.first_mut() {
+        first.make_ascii_uppercase();
     }
-    spelled
+    [word.as_bytes().to_vec(), title, word.to_ascii_uppercase().into_bytes()]
 }

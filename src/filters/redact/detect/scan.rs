@@ -1,6 +1,7 @@
 //! One text while it is looked at.
 
 use super::Confidence;
+use super::assign::Names;
 use super::bytes::{Runs, Set, begins, byte, ends, part, starts};
 use super::value;
 use crate::filters::redact::rules::{Part, Rule, Shape, Test};
@@ -38,8 +39,10 @@ pub(crate) struct Scan<'t> {
     pem_end: Next,
     /// The end of the last values that were judged, and how many ended there.
     judged: (usize, u32),
-    /// Where seeds of words were looked for last.
-    pub(super) looked: usize,
+    /// The rule that looked far last, and how far.
+    looked: (usize, usize),
+    /// What words in names say.
+    pub(super) names: &'t Names,
 }
 
 impl<'t> Scan<'t> {
@@ -47,6 +50,7 @@ impl<'t> Scan<'t> {
         text: &'t [u8],
         table: &'t [Rule],
         active: &'t [bool],
+        names: &'t Names,
         found: &'t mut Vec<Found>,
     ) -> Scan<'t> {
         Scan {
@@ -58,7 +62,8 @@ impl<'t> Scan<'t> {
             covered: 0,
             pem_end: Next::default(),
             judged: (0, 0),
-            looked: 0,
+            looked: (usize::MAX, 0),
+            names,
         }
     }
 
@@ -72,9 +77,19 @@ impl<'t> Scan<'t> {
         self.active.get(rule).copied().unwrap_or(false)
     }
 
-    /// The rules of the table with their places.
-    pub(super) fn rules(&self) -> impl Iterator<Item = (usize, &'t Rule)> + use<'t> {
-        self.table.iter().enumerate()
+    /// A rule by its place.
+    pub(super) fn rule(&self, place: usize) -> Option<&'t Rule> {
+        self.table.get(place)
+    }
+
+    /// Whether a rule has looked at what stands here before, from an earlier keyword.
+    pub(super) fn seen(&self, rule: usize, at: usize) -> bool {
+        self.looked.0 == rule && at < self.looked.1
+    }
+
+    /// A rule has looked at all before `until`.
+    pub(super) fn looked(&mut self, rule: usize, until: usize) {
+        self.looked = (rule, until);
     }
 
     /// A secret of a known shape: keywords inside it need no look.

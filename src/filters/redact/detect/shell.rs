@@ -54,13 +54,14 @@ pub(crate) fn user_flag(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize
 /// `mysql -pSECRET`, `sshpass -p SECRET`, `redis-cli -a SECRET`, `docker login … -p SECRET`. The keyword is the command.
 pub(crate) fn command(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    if !begins(text, at) || byte(text, end) != b' ' {
+    if !begins(text, at) || byte(text, end) != b' ' || scan.seen(rule, at) {
         return;
     }
     let name = part(text, at, end);
     // Up to the end of the command: a line, a pipe, another command.
     let rest = part(text, end, (end + 200).min(text.len()));
     let stop = rest.iter().position(|&byte| matches!(byte, b'\n' | b'|' | b';')).unwrap_or(rest.len());
+    scan.looked(rule, end + stop);
     let flag: &[u8] = if name.starts_with(b"redis") { b" -a" } else { b" -p" };
     let Some(found) = memchr::memmem::find(rest.get(..stop).unwrap_or_default(), flag) else { return };
     let behind = end + found + 3;

@@ -1,6 +1,8 @@
 //! Whether a value is a secret or only stands where one could: placeholders, look-ups, words, numbers.
 
 use super::bytes::{Set, byte};
+use aho_corasick::AhoCorasick;
+use std::sync::LazyLock;
 
 /// Bits of information a byte, by how often each byte occurs. Long values are judged by their first bytes.
 pub(super) fn entropy(value: &[u8]) -> f32 {
@@ -106,7 +108,12 @@ const EXAMPLES: &[&str] = &[
     "invalid_",
     "-goes-",
     "lorem",
+    "***",
+    "...",
+    "…",
 ];
+
+static EXAMPLES_AT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(EXAMPLES).ok());
 
 /// Whether a value only shows where a secret would stand.
 pub(super) fn placeholder(value: &[u8]) -> bool {
@@ -116,11 +123,7 @@ pub(super) fn placeholder(value: &[u8]) -> bool {
         *to = from.to_ascii_lowercase();
     }
     let small = small.get(..value.len()).unwrap_or_default();
-    EXAMPLES.iter().any(|word| super::bytes::holds(small, word.as_bytes()))
-        || super::bytes::holds(small, b"***")
-        || super::bytes::holds(small, b"...")
-        || super::bytes::holds(small, "…".as_bytes())
-        || sequential(small)
+    EXAMPLES_AT.as_ref().is_some_and(|words| words.is_match(small)) || sequential(small)
 }
 
 /// Whether most bytes follow on the one before or repeat it: `12345678`, `abcdefgh`, `aaaa1111`.
@@ -136,6 +139,12 @@ fn sequential(value: &[u8]) -> bool {
     };
     steps >= 5 && value.windows(2).filter(follow).count() * 10 >= steps * 6
 }
+
+/// What stands in code and templates, and in no secret.
+const INSIDE: &[&str] =
+    &["${", "$(", "{{", "}}", "process.env", "environ[", "://", "%s", "%d", "==", "!=", "&&", "||", "::"];
+
+static INSIDE_AT: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(INSIDE).ok());
 
 /// Whether a value only says where the secret is found: a variable, a template, a reference to a vault.
 pub(super) fn lookup(value: &[u8]) -> bool {
@@ -196,27 +205,25 @@ pub(super) fn lookup(value: &[u8]) -> bool {
         "-----",
         "<REDACTED",
     ];
-    const INSIDE: &[&str] =
-        &["${", "$(", "{{", "}}", "process.env", "environ[", "://", "%s", "%d", "==", "!=", "&&", "||", "::"];
     if HEADS.iter().any(|head| value.starts_with(head.as_bytes())) {
         // Crypt hashes and passwords may begin with `$`, variables go on with a letter, `{` or `(`.
         let dollar = value.first() == Some(&b'$') && byte(value, 1) != b'$';
         let variable = matches!(byte(value, 1), b'{' | b'(' | b'_' | b'a'..=b'z' | b'A'..=b'Z');
-        let named = value.get(1..).is_some_and(|rest| words(rest));
+        let named = value.get(1..).is_some_and(words);
         if !dollar || (variable && (named || !byte(value, 1).is_ascii_alphabetic())) {
             return true;
         }
     }
     let trailing = value.len().saturating_sub(2);
-    INSIDE.iter().any(|inside| {
-        memchr::memmem::find(value, inside.as_bytes())
-            // Padding of base64 is no comparison, and signs of a format begin one.
-            .is_some_and(|at| match *inside {
-                "==" => at < trailing,
-                "%s" | "%d" => at == 0,
-                _ => true,
-            })
-    }) || (value.first() == Some(&b'%') && value.last() == Some(&b'%') && value.len() > 2)
+    let inside = INSIDE_AT.as_ref().is_some_and(|inside| {
+        inside.find_iter(value).any(|hit| match INSIDE.get(hit.pattern().as_usize()) {
+            // Padding of base64 is no comparison, and signs of a format begin a short one.
+            Some(&"==") => hit.start() < trailing,
+            Some(&("%s" | "%d")) => hit.start() == 0 && value.len() <= 6,
+            _ => true,
+        })
+    });
+    inside || (value.first() == Some(&b'%') && value.last() == Some(&b'%') && value.len() > 2)
 }
 
 /// Whether a value is words, joined or not: `cache-key-name`, `getUserToken`, `v1.2.3`, `2024-01-31`.
@@ -352,6 +359,7 @@ mod tests {
 
     #[test]
     fn placeholders_and_look_ups() {
+        assert!(EXAMPLES_AT.is_some() && INSIDE_AT.is_some());
         for value in
             ["YOUR_API_KEY_HERE", "changeme", "xxxxxxxxxxxxxxxx", "1234567890abcdef", "abcdefghijklmnop"]
         {

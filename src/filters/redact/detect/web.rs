@@ -1,7 +1,7 @@
 //! Secrets of the web: URLs, headers, cookies, JSON web tokens, tokens with something before their keyword.
 
 use super::Confidence;
-use super::bytes::{Set, before, begins, blanks, byte, ends, part, starts};
+use super::bytes::{Set, before, begins, blanks, byte, ends, holds, part, starts};
 use super::scan::Scan;
 use super::value::{self, Mix};
 use base64::Engine as _;
@@ -114,7 +114,7 @@ pub(super) fn cookies(scan: &mut Scan<'_>, from: usize) {
         let name = part(text, at, name_end).to_ascii_lowercase();
         let says =
             ["sess", "auth", "token", "sid", "jwt", "csrf", "xsrf", "remember", "login", "ticket", "secret"];
-        let named = says.iter().any(|word| memchr::memmem::find(&name, word.as_bytes()).is_some());
+        let named = says.iter().any(|word| holds(&name, word));
         let token = part(text, start, to);
         if named
             && token.len() >= 12
@@ -165,7 +165,7 @@ pub(crate) fn jwt(scan: &mut Scan<'_>, rule: usize, at: usize, _end: usize) {
         json.starts_with(b"{\"")
             && ["\"alg\"", "\"enc\"", "\"typ\"", "\"kid\""]
                 .iter()
-                .any(|name| memchr::memmem::find(&json, name.as_bytes()).is_some())
+                .any(|name| holds(json.get(..200).unwrap_or(&json), name))
     });
     if says && !value::placeholder(part(text, body + 1, end)) {
         scan.hit(rule, at, end, Confidence::High);
@@ -321,12 +321,16 @@ pub(crate) fn telegram(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) 
 /// OpenAI: `T3BlbkFJ` stands in the middle of every key since 2020.
 pub(crate) fn openai(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
+    if scan.seen(rule, at) {
+        return;
+    }
+    let to = scan.run(Set::Word, end);
+    scan.looked(rule, to);
     let back =
         part(text, at.saturating_sub(160), at).iter().rev().take_while(|&&byte| Set::Word.has(byte)).count();
     let head = part(text, at - back, at);
     let Some(sign) = memchr::memmem::rfind(head, b"sk-") else { return };
     let start = at - back + sign;
-    let to = scan.run(Set::Word, end);
     if begins(text, start) && at - start >= 20 && (16..=200).contains(&(to - end)) {
         scan.hit(rule, start, to, Confidence::High);
     }
@@ -391,13 +395,14 @@ pub(crate) fn terraform(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize)
 /// The signature of a shared access URL of Azure: base64 of 32 bytes, escaped. The keyword is `sig=`.
 pub(crate) fn shared_access(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    if !matches!(before(text, at), b'?' | b'&' | b';') && !begins(text, at) {
+    if scan.seen(rule, at) || !matches!(before(text, at), b'?' | b'&' | b';') && !begins(text, at) {
         return;
     }
     let mut to = end;
     while to < end + 80 && (Set::Query.has(byte(text, to)) || matches!(byte(text, to), b'+' | b'/' | b'=')) {
         to += 1;
     }
+    scan.looked(rule, to);
     let token = part(text, end, to);
     let padded = token.ends_with(b"%3D") || token.ends_with(b"%3d") || token.ends_with(b"=");
     if padded && (44..=72).contains(&token.len()) && value::entropy(token) >= 3.5 {
@@ -409,8 +414,12 @@ pub(crate) fn shared_access(scan: &mut Scan<'_>, rule: usize, at: usize, end: us
 /// service's name, the token the value of a name in the same line.
 pub(crate) fn discord(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
     let text = scan.text;
+    if scan.seen(rule, end) {
+        return;
+    }
     let rest = part(text, end, (end + 48).min(text.len()));
     let line = rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+    scan.looked(rule, end + line);
     let mut at = end;
     while at < end + line {
         let stop = scan.run(Set::Dotted, at);

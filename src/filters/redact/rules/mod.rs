@@ -65,8 +65,6 @@ pub(crate) struct Rule {
     pub(crate) class: Class,
     /// Keywords as they stand.
     pub(crate) words: &'static [&'static str],
-    /// Whether the keywords count in capitals and with a capital, too.
-    pub(crate) cases: bool,
     /// How it finds.
     pub(crate) shape: Shape,
     /// What a token of parts must pass.
@@ -91,7 +89,6 @@ impl Rule {
             id,
             class: Class::Secret,
             words,
-            cases: false,
             shape: Shape::Parts(parts),
             test: Test::Entropy(2.5),
             confidence: Confidence::High,
@@ -139,11 +136,6 @@ impl Rule {
 
     const fn tested(mut self, test: Test) -> Rule {
         self.test = test;
-        self
-    }
-
-    const fn cases(mut self) -> Rule {
-        self.cases = true;
         self
     }
 
