@@ -336,6 +336,8 @@ impl Work {
                 known.times += 1;
                 known.at = at;
                 known.called = called;
+                // the same but for what differs from run to run: told as it was last
+                known.line = clipped(line, SHOWN, 0);
                 return;
             }
             // another error took its place: the earlier one is over

@@ -340,7 +340,7 @@ fn long_run(steps: usize) -> Vec<String> {
 #[test]
 fn a_long_run_of_one_prompt_keeps_its_newest_steps() {
     let input = long_run(3000);
-    for budget in [8_000, 32_000] {
+    for budget in [10_000, 32_000] {
         let options = Options::new(budget);
         let out = trim(&options, &input).unwrap();
         let records = parsed(&out);
