@@ -35,7 +35,7 @@ pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Via};
-use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World};
+use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World, one_by_one};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;
@@ -146,6 +146,13 @@ impl Sink for Stdout {
         match self.terminal {
             true => self.output.put(&safe_json(line)),
             false => self.output.put(line),
+        }
+    }
+
+    fn put_all(&mut self, lines: &[u8]) -> Result<()> {
+        match self.terminal {
+            true => one_by_one(lines, |line| self.put(line)),
+            false => self.output.put_all(lines),
         }
     }
 }

@@ -31,6 +31,10 @@ impl Sink for Signed<'_> {
             false => self.out.put(line),
         }
     }
+
+    fn put_all(&mut self, lines: &[u8]) -> Result<()> {
+        self.out.put_all(lines)
+    }
 }
 
 /// A `session` record with one more entry in `via`; all other bytes stay.

@@ -47,7 +47,7 @@ pub use queue::{Held, Queue};
 pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use runner::Runner;
-pub use sink::{Output, Sink};
+pub use sink::{Output, Sink, one_by_one};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};
 pub use table::{Row, Table};

@@ -55,9 +55,14 @@ pub struct Held {
 }
 
 impl Held {
+    /// Bytes of the line and its line feed.
+    pub fn len(&self) -> u64 {
+        self.len as u64 + 1
+    }
+
     /// The places of the line and its line feed in the queue; ranges of neighbours touch.
     pub fn range(&self) -> Range<u64> {
-        self.offset..self.offset + self.len as u64 + 1
+        self.offset..self.offset + Held::len(self)
     }
 }
 
@@ -129,7 +134,8 @@ impl Queue {
 
     /// A block that is no longer needed serves again, unless a long line made it big.
     fn keep(&mut self, mut bytes: Vec<u8>) {
-        if bytes.capacity() <= 2 * BLOCK && self.spare.len() < 4 {
+        let held = self.memory + (self.spare.len() + 1) * BLOCK;
+        if bytes.capacity() <= 2 * BLOCK && held <= self.limit {
             bytes.clear();
             self.spare.push(bytes);
         }
@@ -165,8 +171,12 @@ impl Queue {
         Ok(room)
     }
 
-    /// Hands the lines of a range to `take`, in order.
+    /// Hands the lines of a range to `take`, in order, as many at once as stand together, each with its line feed.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what `take` says.
     pub fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut room = Vec::new();
         let inside = |part: Range<u64>| range.start.max(part.start)..range.end.min(part.end);
         for file in &self.files {
             let part = inside(file.start..file.end());
@@ -177,7 +187,10 @@ impl Queue {
                 Section { file: &file.bytes, at: part.start - file.start, end: part.end - file.start };
             let mut lines = Lines::new(reader);
             while let Some(line) = lines.next_line().map_err(Error::io(PLACE))? {
-                take(line.bytes)?;
+                room.clear();
+                room.extend_from_slice(line.bytes);
+                room.push(b'\n');
+                take(&room)?;
             }
         }
         let first = self.blocks.partition_point(|b| b.end() <= range.start);
@@ -187,11 +200,7 @@ impl Queue {
                 break;
             }
             let at = |n: u64| usize::try_from(n - block.start).unwrap_or(usize::MAX);
-            let mut rest = block.bytes.get(at(part.start)..at(part.end)).unwrap_or_default();
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                take(rest.get(..end).unwrap_or_default())?;
-                rest = rest.get(end + 1..).unwrap_or_default();
-            }
+            take(block.bytes.get(at(part.start)..at(part.end)).unwrap_or_default())?;
         }
         Ok(())
     }
@@ -254,7 +263,11 @@ mod tests {
                 }
                 let mut all = Vec::new();
                 let range = held[0].0.range().start..held[held.len() - 1].0.range().end;
-                queue.each(range, |line| { all.push(line.to_vec()); Ok(()) }).unwrap();
+                queue.each(range, |lines| {
+                    let lines = lines.strip_suffix(b"\n").unwrap();
+                    all.extend(lines.split(|b| *b == b'\n').map(<[u8]>::to_vec));
+                    Ok(())
+                }).unwrap();
                 prop_assert_eq!(all, held.iter().map(|(_, l)| l.clone()).collect::<Vec<_>>());
                 for _ in 0..go {
                     if let Some((place, _)) = held.pop_front() {

@@ -1,7 +1,7 @@
 //! One record of the stream: its bytes, and the few fields a stage decides by.
 
 use super::json::{Tape, Text, Value};
-use super::{Error, Result};
+use super::{Error, Result, simd};
 use crate::record::{Harness, Origin, Reason, Role, Status};
 
 /// What a record is.
@@ -228,10 +228,10 @@ impl<'a> Cursor<'a> {
     /// A string without escapes.
     fn word(&mut self) -> Option<&'a [u8]> {
         self.eat(b"\"")?;
-        let rest = self.line.get(self.at..)?;
-        let end = rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20)?;
-        (rest.get(end) == Some(&b'"')).then(|| self.at += end + 1)?;
-        rest.get(..end)
+        let (end, flags) = simd::string_end(self.line, self.at).ok()?;
+        let word = self.line.get(self.at..end).filter(|_| flags == 0)?;
+        self.at = end + 1;
+        Some(word)
     }
 
     fn number_or_null(&mut self) -> Option<Option<u64>> {
@@ -239,9 +239,10 @@ impl<'a> Cursor<'a> {
             return Some(None);
         }
         let rest = self.line.get(self.at..)?;
-        let len = rest.iter().position(|b| !b.is_ascii_digit())?;
+        let len = rest.iter().position(|b| !b.is_ascii_digit()).filter(|len| *len > 0)?;
         self.at += len;
-        std::str::from_utf8(rest.get(..len)?).ok()?.parse().ok().map(Some)
+        let digit = |n: u64, b: &u8| n.checked_mul(10)?.checked_add(u64::from(b - b'0'));
+        rest.get(..len)?.iter().try_fold(0, digit).map(Some)
     }
 }
 

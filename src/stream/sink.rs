@@ -10,6 +10,23 @@ use std::os::fd::AsFd;
 pub trait Sink {
     /// Takes one record: its line without the line feed.
     fn put(&mut self, line: &[u8]) -> Result<()>;
+
+    /// Takes several messages and native records at once, each with its line feed.
+    fn put_all(&mut self, lines: &[u8]) -> Result<()> {
+        one_by_one(lines, |line| self.put(line))
+    }
+}
+
+/// Hands lines, each with its line feed, to `put` without it.
+///
+/// # Errors
+/// What `put` says.
+pub fn one_by_one(mut lines: &[u8], mut put: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    while let Some(end) = memchr::memchr(b'\n', lines) {
+        put(lines.get(..end).unwrap_or_default())?;
+        lines = lines.get(end + 1..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 impl Sink for Vec<Vec<u8>> {
@@ -21,6 +38,9 @@ impl Sink for Vec<Vec<u8>> {
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 << 10;
+
+/// Bytes that are written without being gathered.
+const DIRECT: usize = 32 << 10;
 
 /// A file or pipe of records.
 pub struct Output {
@@ -98,5 +118,17 @@ impl Sink for Output {
                 _ => Ok(()),
             })
             .map_err(Error::io(&self.place))
+    }
+
+    fn put_all(&mut self, lines: &[u8]) -> Result<()> {
+        let flush = self.each_line;
+        match &mut self.writer {
+            // so many bytes need not be gathered first
+            Compressor::None(w) if flush || lines.len() >= DIRECT => {
+                w.flush().and_then(|()| w.get_mut().write_all(lines))
+            }
+            _ => self.write(lines),
+        }
+        .map_err(Error::io(&self.place))
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! | family | text, against o200k | a message | a tool call | a tool result | source |
 //! |---|---|---|---|---|---|
-//! | Claude | 1.3 | 5 | 20 | 16 | no tokenizer is published; the vendor's notes on Claude Opus 4.7 and later speak of up to 1.35 times the tokens of its earlier models; what frames a message is not published and assumed on the high side |
+//! | Claude | 1.3 | 4 | 12 | 12 | no tokenizer is published; the vendor's notes on Claude Opus 4.7 and later speak of up to 1.35 times the tokens of its earlier models; what frames a message is not published and assumed to be as in the harmony format |
 //! | OpenAI | 1.0 | 4 | 12 | 12 | o200k is the vendor's own for GPT-4o and later; a message in the published harmony format is start, role, message and end; a call adds channel, recipient and constraint |
-//! | unknown | 1.3 | 5 | 20 | 16 | the dearest known |
+//! | unknown | 1.3 | 4 | 12 | 12 | the dearest known |
 //!
 //! Claude's window counts what its own tokenizer gives, so a budget is compared with [`Family::tokens`], not with o200k.
 
@@ -76,10 +76,7 @@ impl Family {
 
     /// What comes on top of the text.
     pub fn overhead(self) -> Overhead {
-        match self {
-            Self::OpenAi => Overhead { message: 4, tool_call: 12, tool_result: 12 },
-            Self::Claude | Self::Unknown => Overhead { message: 5, tool_call: 20, tool_result: 16 },
-        }
+        Overhead { message: 4, tool_call: 12, tool_result: 12 }
     }
 
     /// Tokens of an image of `size` pixels; of a large screenshot where the size is not known.

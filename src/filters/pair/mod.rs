@@ -32,8 +32,9 @@ use super::Filter;
 use crate::record::{End, Problem, Problems, Role, problem};
 use crate::stream::json::{Tape, Text};
 use crate::stream::{Error, Head, Kind, Record, Result, Sink, number, with_fields};
+use foldhash::fast::FixedState as Folded;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use window::{Edit, Window};
 
 /// What becomes of calls without result and of results without call.
@@ -116,9 +117,9 @@ struct State {
     id: String,
     ids: Ids,
     /// Calls that the server ran, whose result, should one come, is taken as it stands.
-    server: HashMap<u64, Option<String>>,
+    server: HashMap<u64, Option<String>, Folded>,
     /// Ids whose calls were settled without their result.
-    settled: HashSet<u64>,
+    settled: HashSet<u64, Folded>,
     problems: Problems,
     messages: u64,
     live: u64,
@@ -129,9 +130,9 @@ struct State {
 /// such sessions), one is renamed without need.
 #[derive(Debug, Default)]
 struct Ids {
-    used: HashSet<u64>,
+    used: HashSet<u64, Folded>,
     /// The number that the next second use of an id gets.
-    next: HashMap<u64, u32>,
+    next: HashMap<u64, u32, Folded>,
 }
 
 impl Ids {
@@ -153,8 +154,8 @@ impl Ids {
 }
 
 fn hash(text: &str) -> u64 {
-    // the default hasher has fixed keys: the same stream gives the same result every time
-    let mut hasher = DefaultHasher::new();
+    // a fixed seed: the same stream gives the same result every time
+    let mut hasher = foldhash::quality::FixedState::with_seed(7).build_hasher();
     hasher.write(text.as_bytes());
     hasher.finish()
 }

@@ -22,7 +22,10 @@ pub(super) fn scan<'a>(line: &'a [u8], tape: &'a mut Tape) -> Result<Value<'a>> 
 /// when the word occurs in it at all, or could occur in escapes.
 pub(super) fn is_server(record: &Record<'_>, tape: &mut Tape) -> Result<bool> {
     let line = record.line();
-    if memmem::find(line, b"\"server\"").is_none() && memmem::find(line, b"\\u00").is_none() {
+    // a letter in disguise is \u006… or \u007…; terminal colours are full of other escapes
+    let mut escapes = memmem::find_iter(line, b"\\u00");
+    let disguised = |at: usize| matches!(line.get(at + 4), Some(b'6' | b'7'));
+    if memmem::find(line, b"\"server\"").is_none() && !escapes.any(disguised) {
         return Ok(false);
     }
     let server = record.parse(tape)?.get("metadata").and_then(|m| m.get("server")).and_then(|s| s.bool());

@@ -3,11 +3,11 @@
 //! The records themselves stand in a spool and are gone through once, in order, when they are let go. In
 //! memory stands only what departs from that order.
 
-use super::{Orphans, State, hash, rewrite};
+use super::{Folded, Orphans, State, hash, rewrite};
 use crate::record::problem;
 use crate::stream::json::Tape;
 use crate::stream::{Head, Record, Result, Sink, Slice, Spool};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// What happens to a held call.
 #[derive(Debug)]
@@ -78,8 +78,8 @@ pub(super) struct Window {
     count: u64,
     open_calls: usize,
     /// Open calls by the hash of their id.
-    open: HashMap<u64, VecDeque<(u64, usize)>>,
-    batches: BTreeMap<u64, Batch>,
+    open: HashMap<u64, VecDeque<(u64, usize)>, Folded>,
+    batches: HashMap<u64, Batch, Folded>,
     batch_count: u64,
     /// The group that may still grow or be answered in place.
     current: Option<u64>,
@@ -227,7 +227,9 @@ impl Window {
     /// Decides about every call that is still open.
     pub(super) fn settle(&mut self, orphans: Orphans, session: &mut State, tape: &mut Tape) -> Result<()> {
         let mut room = Vec::new();
-        for batch in std::mem::take(&mut self.batches).into_values() {
+        let mut batches: Vec<(u64, Batch)> = self.batches.drain().collect();
+        batches.sort_unstable_by_key(|(number, _)| *number);
+        for (_, batch) in batches {
             let end = batch.closed.unwrap_or(self.count);
             // A call that becomes text parts its group, unless all of it is one message of the model: then
             // results of the calls before it go before it.

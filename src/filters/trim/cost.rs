@@ -85,6 +85,9 @@ pub(super) fn image_data(block: Value<'_>) -> Option<Text<'_>> {
 /// window rests on this, so it must not be more than what an exact count of many records would give: a third is
 /// taken off the estimate, which is never that wrong on the whole.
 pub(super) fn least(role: Role, record: &Record<'_>, value: Option<Value<'_>>, family: Family) -> u64 {
+    if role == Role::Reasoning {
+        return 0;
+    }
     let frame = family.overhead();
     let line = record.line();
     let at = match (record.body(), value) {
@@ -92,7 +95,7 @@ pub(super) fn least(role: Role, record: &Record<'_>, value: Option<Value<'_>>, f
         (None, Some(value)) => value.get("content").or_else(|| value.get("input")).map(|v| v.span().start),
         (None, None) => None,
     };
-    let Some(at) = at else { return if role == Role::Reasoning { 0 } else { frame.message } };
+    let Some(at) = at else { return frame.message };
     // the value as far as it goes, if it ends within so many bytes
     let within = |most: usize| {
         let start = line.get(..at.saturating_add(most).min(line.len())).unwrap_or_default();

@@ -47,7 +47,7 @@ use crate::stream::{Error, Head, Held, Kind, Queue, Record, Result, Sink, number
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 /// Most tokens that are set aside for the summary, and most hundredths of the budget.
@@ -58,6 +58,9 @@ const NOTE: (u64, u64) = (500, 5);
 
 /// Bytes that are held before the first records go out although nothing had to go.
 const HELD: u64 = 4 << 20;
+
+/// Bytes that are decided before they go out, all at once.
+const DECIDED: u64 = 256 << 10;
 
 /// Most steps and prompts in the window.
 const UNITS: usize = 300_000;
@@ -242,6 +245,8 @@ struct State {
     queue: Queue,
     /// What is decided or waits for a newer prompt or summary, before `entries`.
     front: VecDeque<Entry>,
+    /// Bytes that came to `front` since it was last gone through.
+    due: u64,
     entries: VecDeque<Entry>,
     /// The steps and prompts that could still be kept.
     units: VecDeque<Unit>,
@@ -255,7 +260,7 @@ struct State {
     /// Turn of the prompts that come, by the source's count, and their unit, until the model speaks.
     prompting: Option<(Option<u64>, u64)>,
     step: Option<Step>,
-    calls: HashMap<u64, u64>,
+    calls: HashMap<u64, u64, foldhash::fast::FixedState>,
     newest_summary: u64,
     /// Whether anything has fallen out of the window.
     over: bool,
@@ -269,17 +274,17 @@ struct State {
     tally: Tally,
 }
 
-fn hash(text: &str) -> u64 {
-    // the default hasher has fixed keys: the same stream gives the same result every time
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text.as_bytes());
+fn hash(text: &[u8]) -> u64 {
+    // a fixed seed: the same stream gives the same result every time
+    let mut hasher = foldhash::quality::FixedState::with_seed(7).build_hasher();
+    hasher.write(text);
     hasher.finish()
 }
 
 fn hash_text(text: Text<'_>) -> u64 {
-    match text.plain().and_then(|raw| std::str::from_utf8(raw).ok()) {
+    match text.plain() {
         Some(plain) => hash(plain),
-        None => hash(&text.decode()),
+        None => hash(text.decode().as_bytes()),
     }
 }
 
@@ -396,23 +401,27 @@ impl Trim {
                 break;
             }
             let Some(entry) = self.state.entries.pop_front() else { break };
+            let (entry, held) = match entry {
+                Entry::Lines(ref range) => {
+                    let held = range.end - range.start;
+                    (entry, held)
+                }
+                Entry::Unmarked(held) => (entry, held.len()),
+                Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
+                    (self.fallen(item)?, item.held.len())
+                }
+                Entry::Item(item) => (entry, item.held.len()),
+            };
+            self.state.due += held;
             match entry {
                 Entry::Lines(range) => append(&mut self.state.front, range),
-                Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
-                    match self.fallen(item)? {
-                        // the usual case
-                        Entry::Lines(range) if self.state.front.is_empty() && range == item.held.range() => {
-                            let mut room = Vec::new();
-                            out.put(self.state.queue.line(item.held, &mut room)?)?;
-                            self.state.queue.forget(range.end);
-                        }
-                        Entry::Lines(range) => append(&mut self.state.front, range),
-                        entry => self.state.front.push_back(entry),
-                    }
-                }
-                Entry::Unmarked(_) | Entry::Item(_) => self.state.front.push_back(entry),
+                entry => self.state.front.push_back(entry),
             }
         }
+        if self.state.due < DECIDED {
+            return Ok(());
+        }
+        self.state.due = 0;
         self.drain(out)
     }
 
@@ -421,7 +430,7 @@ impl Trim {
         while let Some(entry) = self.state.front.pop_front() {
             match entry {
                 Entry::Lines(range) => {
-                    self.state.queue.each(range.clone(), |line| out.put(line))?;
+                    self.state.queue.each(range.clone(), |lines| out.put_all(lines))?;
                     self.state.queue.forget(range.end);
                 }
                 Entry::Unmarked(held) => {
@@ -432,7 +441,7 @@ impl Trim {
                 Entry::Item(item) if item.part == Part::Fixed || item.part == Part::Ours => {
                     self.count_gone(item)?;
                     let range = item.held.range();
-                    self.state.queue.each(range.clone(), |line| out.put(line))?;
+                    self.state.queue.each(range.clone(), |lines| out.put_all(lines))?;
                     self.state.queue.forget(range.end);
                 }
                 Entry::Item(item) if self.waits(&item) => {

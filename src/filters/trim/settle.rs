@@ -19,8 +19,17 @@ const WHOLE: usize = 12_000;
 /// Most that is given back to one condensed result, in bytes; below [`WHOLE`] with the line that says what is missing.
 const MOST: u64 = 11_500;
 
-/// Room that is not worth giving back, in tokens.
-const SPARE: u64 = 48;
+/// Room that is not worth giving back, in tokens: a hundredth of all of it within these bounds.
+const SPARE: (u64, u64) = (8, 48);
+
+/// What may stay free where not all is counted yet, as a part of the room.
+const FREE: u64 = 32;
+
+/// Steps and prompts that are taken back in at most, beside the first.
+const READMITTED: usize = 64;
+
+/// Least that a text is cut to, in bytes.
+const CUT: u64 = 100;
 
 /// Rounds of counting in which spare room is given back; in later ones only what is decided changes.
 const ROUNDS: usize = 10;
@@ -115,7 +124,7 @@ pub(super) fn settle(
     for slot in slots {
         let at = match slot {
             Slot::Lines(range) => {
-                state.queue.each(range, |line| out.put(line))?;
+                state.queue.each(range, |lines| out.put_all(lines))?;
                 continue;
             }
             Slot::Unmarked(held) => {
@@ -201,7 +210,7 @@ impl Window<'_> {
                 let length = content.map_or(0, |c| c.raw().len());
                 let images =
                     content.is_some_and(|c| c.kind() == Kind::Array && c.items().any(forms::is_image));
-                let id = head.tool_call_id.map(|t| hash(&t.decode()));
+                let id = head.tool_call_id.map(|t| super::hash_text(t));
                 let file = (role == Role::ToolCall).then(|| touched(&head, value)).flatten();
                 Ok((Cost { tokens, sure: counters.last }, length, images, id, file))
             })?;
@@ -307,7 +316,8 @@ impl Window<'_> {
                     news |= self.cost(at, *form, true)? != before;
                 }
             }
-            if !news {
+            let total = self.known(&forms, &aim)?;
+            if !news || (total <= limit && limit - total <= limit / FREE) {
                 return Ok((forms, None));
             }
         }
@@ -390,11 +400,14 @@ impl Window<'_> {
         for at in chosen(self, &|p| p.item.role == Role::ToolCall) {
             self.lower(&mut plan, at, Form::Short)?;
         }
-        let last = self.leave_out(&mut plan, &all, aim)?;
+        let mut left_out = self.leave_out(&mut plan, &all, aim)?;
         if give {
-            if let Some(unit) = last {
-                self.readmit(&mut plan, &all, unit)?;
+            if plan.spare() >= plan.limit / 16 {
+                self.readmit(&mut plan, &mut left_out, 1)?;
             }
+            self.give_back(&mut plan, &all)?;
+            // where nothing else takes it
+            self.readmit(&mut plan, &mut left_out, READMITTED)?;
             self.give_back(&mut plan, &all)?;
         }
         Ok(plan.forms)
@@ -466,25 +479,40 @@ impl Window<'_> {
 
     /// A condensed form that costs at most `room` tokens, and not much less.
     fn filling(&mut self, at: usize, room: u64, most: u64) -> Result<Option<Form>> {
+        let length = self.pieces.get(at).map_or(0, |p| p.length as u64);
         let mut bytes = room.saturating_mul(3).min(most);
-        for _ in 0..4 {
-            if bytes < 200 {
-                return Ok(None);
+        let (mut fits, mut exceeds) = (0, most.saturating_add(1));
+        for _ in 0..10 {
+            if bytes < CUT {
+                break;
             }
-            let form = Form::Condensed(bytes);
-            let cost = self.cost(at, form, true)?;
+            let cost = self.cost(at, Form::Condensed(bytes), true)?;
             if cost <= room {
-                return Ok(Some(form));
+                fits = bytes;
+                if room - cost <= room / 64 || bytes >= length {
+                    break;
+                }
+            } else {
+                exceeds = bytes;
             }
-            bytes = (u128::from(bytes) * u128::from(room) * 95 / 100 / u128::from(cost)) as u64;
+            if exceeds - fits <= 32 {
+                break;
+            }
+            // in proportion, or half-way where that leads nowhere new
+            let guess = u128::from(bytes) * u128::from(room) * 99 / 100 / u128::from(cost.max(1));
+            bytes = u64::try_from(guess).unwrap_or(u64::MAX);
+            if bytes <= fits || bytes >= exceeds {
+                bytes = fits + (exceeds - fits) / 2;
+            }
         }
-        Ok(None)
+        Ok((fits > 0).then_some(Form::Condensed(fits)))
     }
 
-    /// Leaves out whole turns, oldest first, of each its steps before its prompt. Gives the unit left out last.
-    fn leave_out(&mut self, plan: &mut Plan, all: &[usize], aim: &Budget) -> Result<Option<u64>> {
+    /// Leaves out whole turns, oldest first, of each its steps before its prompt. Gives the messages of each step
+    /// or prompt that is left out.
+    fn leave_out(&mut self, plan: &mut Plan, all: &[usize], aim: &Budget) -> Result<Vec<Vec<usize>>> {
         if plan.fits() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         let newest_summary = self.state.newest_summary;
         let pinned: Vec<Form> =
@@ -511,49 +539,53 @@ impl Window<'_> {
             found.push(*at);
         }
         units.sort_by_key(|(turn, unit, prompt)| (*turn, *prompt, *unit));
-        let mut last = None;
+        let mut left_out = Vec::new();
         for (_, unit, _) in units {
             if plan.fits() {
                 break;
             }
-            for at in members.get(&unit).into_iter().flatten() {
+            let messages = members.remove(&unit).unwrap_or_default();
+            for at in &messages {
                 let Some(now) = plan.forms.get(*at).copied() else { continue };
                 let cost = self.cost(*at, now, false)?;
                 plan.set(*at, Form::Gone, cost, 0);
             }
-            last = Some(unit);
+            left_out.push(messages);
         }
-        Ok(last)
+        Ok(left_out)
     }
 
-    /// Takes the unit that was left out last back in, its texts cut, when much room is left.
-    fn readmit(&mut self, plan: &mut Plan, all: &[usize], unit: u64) -> Result<()> {
-        if plan.spare() < 2 * SPARE || plan.spare() < plan.limit / 16 {
-            return Ok(());
-        }
-        for call in [Form::Short, Form::Bare] {
-            let Some(forms) = self.fitting(plan.spare(), all, unit, call)? else { continue };
+    /// Takes what was left out last back in, its texts cut, as long as it fits.
+    fn readmit(&mut self, plan: &mut Plan, left_out: &mut Vec<Vec<usize>>, most: usize) -> Result<()> {
+        for _ in 0..most {
+            let Some(messages) = left_out.last().filter(|_| plan.spare() >= 2 * plan.little()) else { break };
+            let mut found = None;
+            for call in [Form::Short, Form::Bare] {
+                if found.is_none() {
+                    found = self.fitting(plan.spare(), messages, call)?;
+                }
+            }
+            let Some(forms) = found else { break };
             for (at, form) in forms {
                 let cost = self.cost(at, form, true)?;
                 plan.set(at, form, 0, cost);
             }
-            break;
+            left_out.pop();
         }
         Ok(())
     }
 
-    /// The forms in which a unit fits into the room, its calls in this form, if there are any.
+    /// The forms in which a step or prompt fits into the room, its calls in this form, if there are any.
     fn fitting(
         &mut self,
         mut room: u64,
-        all: &[usize],
-        unit: u64,
+        messages: &[usize],
         call: Form,
     ) -> Result<Option<Vec<(usize, Form)>>> {
         let mut texts = Vec::new();
         let mut forms = Vec::new();
-        for at in all {
-            let Some(piece) = self.pieces.get(*at).filter(|p| p.item.unit == unit) else { continue };
+        for at in messages {
+            let Some(piece) = self.pieces.get(*at) else { continue };
             let form = match piece.item.role {
                 Role::ToolCall => call,
                 Role::ToolResult => Form::Masked,
@@ -595,7 +627,7 @@ impl Window<'_> {
         }
         for (fill, most) in rounds {
             for at in all.iter().rev().copied() {
-                if plan.spare() < SPARE {
+                if plan.spare() < plan.little() {
                     return Ok(());
                 }
                 let Some(piece) = self.pieces.get(at) else { continue };
@@ -606,24 +638,21 @@ impl Window<'_> {
                 if matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
                     continue;
                 }
+                let cut = matches!(now, Form::Condensed(_));
                 let before = self.cost(at, now, false)?;
                 let room = plan.spare().saturating_add(before);
-                let mut better = [Form::Whole, Form::Condensed(CONDENSED)].to_vec();
-                better.retain(|form| match form {
-                    Form::Whole => whole,
-                    _ => result && !fill && !matches!(now, Form::Condensed(_)),
-                });
-                if fill
-                    && result
-                    && let Some(form) = self.filling(at, room, most)?
-                {
-                    better.push(form);
+                let mut better = None;
+                if whole && self.cost(at, Form::Whole, false)? <= room {
+                    better = Some(Form::Whole);
+                } else if fill && (result || cut) {
+                    better = self.filling(at, room, if result { most } else { u64::MAX })?;
+                } else if result && !cut {
+                    better = Some(Form::Condensed(CONDENSED));
                 }
-                for form in better {
+                if let Some(form) = better {
                     let after = self.cost(at, form, false)?;
                     if after > before && after <= room {
                         plan.set(at, form, before, after);
-                        break;
                     }
                 }
             }
@@ -646,6 +675,11 @@ impl Plan {
 
     fn spare(&self) -> u64 {
         self.limit.saturating_sub(self.total)
+    }
+
+    /// Room that is not worth giving back, in tokens.
+    fn little(&self) -> u64 {
+        (self.limit / 100).clamp(SPARE.0, SPARE.1)
     }
 
     fn set(&mut self, at: usize, form: Form, before: u64, after: u64) {
@@ -681,6 +715,6 @@ fn touched(head: &Head<'_>, value: Value<'_>) -> Option<Touched> {
                 .map(|v| format!("{key}{}", String::from_utf8_lossy(v.raw())))
         })
         .collect();
-    let part = (!range.is_empty()).then(|| hash(&format!("{path}\n{}", range.join(","))));
-    Some(Touched { path: hash(&path), part, read })
+    let part = (!range.is_empty()).then(|| hash(format!("{path}\n{}", range.join(",")).as_bytes()));
+    Some(Touched { path: hash(path.as_bytes()), part, read })
 }
