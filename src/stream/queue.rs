@@ -56,13 +56,13 @@ pub struct Held {
 
 impl Held {
     /// Bytes of the line and its line feed.
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.len as u64 + 1
     }
 
     /// The places of the line and its line feed in the queue; ranges of neighbours touch.
     pub fn range(&self) -> Range<u64> {
-        self.offset..self.offset + Held::len(self)
+        self.offset..self.offset + self.size()
     }
 }
 

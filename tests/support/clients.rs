@@ -354,7 +354,10 @@ pub(crate) fn go_on_in_claude(sandbox: &Sandbox, client: &Client, way: &[&str]) 
 pub(crate) fn codex_picker(sandbox: &Sandbox, client: &Client, word: &str) -> Output {
     let mock = Mock::openai(REPLY);
     configure_codex(sandbox, &mock);
-    client.run_on_screen(sandbox, &mock, word).args(&["resume"]).run()
+    // 0.171 would leave a server behind that outlives the test
+    let help = client.run(sandbox, &mock).args(&["--help"]).run().text();
+    let alone: &[&str] = if help.contains("--no-daemon") { &["--no-daemon"] } else { &[] };
+    client.run_on_screen(sandbox, &mock, word).args(alone).args(&["resume"]).run()
 }
 
 /// The same for Claude Code.

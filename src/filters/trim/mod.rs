@@ -406,11 +406,11 @@ impl Trim {
                     let held = range.end - range.start;
                     (entry, held)
                 }
-                Entry::Unmarked(held) => (entry, held.len()),
+                Entry::Unmarked(held) => (entry, held.size()),
                 Entry::Item(item) if matches!(item.part, Part::Noise | Part::Step) => {
-                    (self.fallen(item)?, item.held.len())
+                    (self.fallen(item)?, item.held.size())
                 }
-                Entry::Item(item) => (entry, item.held.len()),
+                Entry::Item(item) => (entry, item.held.size()),
             };
             self.state.due += held;
             match entry {
