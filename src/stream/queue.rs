@@ -13,6 +13,9 @@ const MEMORY: usize = 16 << 20;
 /// Bytes of a block of memory; a longer line has a block of its own.
 const BLOCK: usize = 256 << 10;
 
+/// Blocks that are kept for lines to come.
+const SPARE: usize = 8;
+
 /// Bytes of a temporary file. Its space is given back when the last of its lines is let go.
 const FILE: u64 = 64 << 20;
 
@@ -134,8 +137,7 @@ impl Queue {
 
     /// A block that is no longer needed serves again, unless a long line made it big.
     fn keep(&mut self, mut bytes: Vec<u8>) {
-        let held = self.memory + (self.spare.len() + 1) * BLOCK;
-        if bytes.capacity() <= 2 * BLOCK && held <= self.limit {
+        if bytes.capacity() <= 2 * BLOCK && self.spare.len() < SPARE {
             bytes.clear();
             self.spare.push(bytes);
         }
