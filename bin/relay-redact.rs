@@ -35,8 +35,8 @@ fn main() -> ExitCode {
             check,
         };
         let input = stage.input()?;
-        let Stage { world, out, report, via, .. } = stage;
-        let found = run(input, "stdin", &options, world, via.clone(), out, report)?;
+        let Stage { world, out, report, .. } = stage;
+        let found = run(input, "stdin", &options, world, out, report)?;
         Ok(if check && found { Exit::Findings } else { Exit::Done })
     })
 }

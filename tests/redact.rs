@@ -58,7 +58,7 @@ fn secrets_become_placeholders_and_come_back() {
         stream(&[start(&a), call("t1", &format!("x {b}")), result("t1", &a), result("t2", "nothing")]);
     let map = sandbox.path("map");
     let map_name = map.to_str().unwrap();
-    let done = redact(&sandbox, &["--no-via", "--map", map_name], &input);
+    let done = redact(&sandbox, &["--map", map_name], &input);
     assert_eq!(done.code(), 0, "{}", text(&done.stderr));
     let out = text(&done.stdout);
     assert!(!out.contains(&a) && !out.contains(&b), "{out}");
@@ -66,17 +66,17 @@ fn secrets_become_placeholders_and_come_back() {
     assert_eq!(text(&done.stderr), "relay-redact: 2 values replaced in 3 places: github-pat 3\n");
     assert_eq!(mode(&map), 0o600);
     for restore in [["--restore", map_name].as_slice(), &["--restore", "--map", map_name]] {
-        let back = redact(&sandbox, &[restore, &["--no-via"]].concat(), &out);
+        let back = redact(&sandbox, restore, &out);
         assert_eq!((back.code(), text(&back.stdout)), (0, input.clone()));
     }
     // a second run changes nothing, with the map or without
-    for arguments in [["--no-via", "--map", map_name].as_slice(), &["--no-via"]] {
+    for arguments in [["--map", map_name].as_slice(), &[]] {
         assert_eq!(text(&redact(&sandbox, arguments, &out).stdout), out);
     }
     // the next session goes on with the same map
     let next = redact(
         &sandbox,
-        &["--no-via", "--map", map_name],
+        &["--map", map_name],
         &stream(&[start("x"), result("t", &token(3)), result("u", &b)]),
     );
     let next = text(&next.stdout);
@@ -162,7 +162,7 @@ fn a_salt_is_made_once_and_makes_runs_agree() {
     let sandbox = Sandbox::new();
     let salt = sandbox.path("salt");
     let run = |lines: &[String]| {
-        text(&redact(&sandbox, &["--no-via", "--salt", salt.to_str().unwrap()], &stream(lines)).stdout)
+        text(&redact(&sandbox, &["--salt", salt.to_str().unwrap()], &stream(lines)).stdout)
     };
     let one = run(&[start("x"), result("t", &token(8)), result("u", &token(9))]);
     let made = std::fs::read(&salt).unwrap();
@@ -189,13 +189,13 @@ fn two_passes_find_what_came_before() {
     let sandbox = Sandbox::new();
     let secret = ["q8#vT", "2mZr4w", "K9!d"].concat();
     let lines = [start("x"), result("t", &secret), call("u", &format!("DB_PASSWORD={secret} make"))];
-    let one = text(&redact(&sandbox, &["--no-via"], &stream(&lines)).stdout);
+    let one = text(&redact(&sandbox, &[], &stream(&lines)).stdout);
     assert_eq!(one.matches(&secret).count(), 1, "{one}");
     let map = sandbox.path("map");
-    let two = redact(&sandbox, &["--no-via", "--two-pass", "--map", map.to_str().unwrap()], &stream(&lines));
+    let two = redact(&sandbox, &["--two-pass", "--map", map.to_str().unwrap()], &stream(&lines));
     let two = text(&two.stdout);
     assert!(!two.contains(&secret) && two.matches("<REDACTED:").count() == 2, "{two}");
-    let back = redact(&sandbox, &["--no-via", "--restore", map.to_str().unwrap()], &two);
+    let back = redact(&sandbox, &["--restore", map.to_str().unwrap()], &two);
     assert_eq!(text(&back.stdout), stream(&lines));
 }
 
@@ -203,9 +203,9 @@ fn two_passes_find_what_came_before() {
 fn home_names_and_addresses_only_where_they_are_asked_for() {
     let sandbox = Sandbox::new();
     let lines = [start("x"), result("t", "/Users/annabel/src/x.rs by annabel@corp-mail.net")];
-    let plain = redact(&sandbox, &["--no-via"], &stream(&lines));
+    let plain = redact(&sandbox, &[], &stream(&lines));
     assert_eq!(text(&plain.stdout), stream(&lines));
-    let share = text(&redact(&sandbox, &["--no-via", "--share"], &stream(&lines)).stdout);
+    let share = text(&redact(&sandbox, &["--share"], &stream(&lines)).stdout);
     assert!(share.contains("/Users/<REDACTED:home:1>/src/x.rs") && !share.contains("annabel"), "{share}");
     assert_eq!(redact(&sandbox, &["--pii", "shoe-size"], "").code(), 2);
     assert_eq!(redact(&sandbox, &["--only", "no-such-rule"], "").code(), 2);
@@ -216,7 +216,7 @@ fn ids_and_pairs_stay_what_they_are() {
     let sandbox = Sandbox::new();
     let id = token(11);
     let lines = [start("x"), call(&id, &id), result(&id, &id)];
-    let out = text(&redact(&sandbox, &["--no-via"], &stream(&lines)).stdout);
+    let out = text(&redact(&sandbox, &[], &stream(&lines)).stdout);
     assert_eq!(out.matches(&id).count(), 3, "{out}");
     let pairs = sandbox.relay("relay-pair", &["--check"]).stdin(out).run();
     assert_eq!((pairs.code(), text(&pairs.stdout)), (0, String::new()));

@@ -5,7 +5,6 @@ use crate::filters::redact::detect::{Choice, Class, Confidence, Detector};
 use crate::filters::redact::{
     Allow, Finding, Key, Redact, Restore, Setup, Tally, Tell, map_key, map_key_line,
 };
-use crate::record::Via;
 use crate::stream::{Error, Gathered, Input, Output, Placing, Private, Report, Result, Sink, Source, World};
 use std::fs::File;
 use std::io::Read;
@@ -49,6 +48,9 @@ pub struct Options {
 
 /// Redacts a stream, or restores it; says whether anything was found. `name` stands for the input in errors.
 ///
+/// The session is not signed (`via`): what is put back must be what was there, and a second run must change nothing.
+/// Placeholders say themselves whose they are.
+///
 /// `out` is not finished here: that stays the last thing the command does.
 ///
 /// # Errors
@@ -58,7 +60,6 @@ pub fn run(
     name: &str,
     options: &Options,
     world: &World,
-    via: Option<Via>,
     out: &mut dyn Sink,
     report: &mut dyn Report,
 ) -> Result<bool> {
@@ -70,7 +71,7 @@ pub fn run(
         })?;
         let map = Private::open(&world.resolve(map))?.contents()?;
         let mut restore = Restore::new(&map)?;
-        filter::run(&mut source, &mut restore, via, out, report)?;
+        filter::run(&mut source, &mut restore, None, out, report)?;
         let (restored, unknown) = restore.counts();
         let more =
             if unknown > 0 { format!(", {unknown} that the map does not have") } else { String::new() };
@@ -125,7 +126,7 @@ pub fn run(
         two_pass: options.two_pass,
         check: options.check,
     })?;
-    filter::run(&mut source, &mut redact, via, records, report)?;
+    filter::run(&mut source, &mut redact, None, records, report)?;
     let tally = redact.tally();
     drop(redact);
     if let Some(map) = map {

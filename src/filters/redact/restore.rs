@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Puts the values of a map back. What the map does not have stays as it is.
 ///
-/// With the map that a run has begun, its output becomes its input byte by byte, apart from the entry in `via`. With
+/// With the map that a run has begun, its output becomes its input byte by byte. With
 /// a map of several runs the placeholders of all of them are put back.
 ///
 /// Held: the map.
