@@ -61,6 +61,7 @@ impl Output {
         let stdout = io::stdout();
         // a descriptor of its own, past std's line buffer
         let owned = stdout.as_fd().try_clone_to_owned().map_err(Error::io("stdout"))?;
+        super::source::widen(owned.as_fd());
         let mut out = Output::file(File::from(owned), "stdout", Compression::None)?;
         out.each_line = stdout.is_terminal();
         Ok(out)

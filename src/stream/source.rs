@@ -6,6 +6,7 @@ use crate::record::{Abort, VERSION};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 /// Whatever holds bytes, decompressed.
@@ -13,8 +14,25 @@ pub type Input = Box<dyn Read>;
 
 /// Standard input, decompressed when it begins like a `.zst` or `.gz` file.
 pub fn stdin() -> Result<Input> {
+    widen(io::stdin().as_fd());
     decompressed(io::stdin().lock()).map_err(Error::io("stdin"))
 }
+
+/// Bytes that a pipe holds. With the usual 64 KiB two stages wait for each other four times as often.
+#[cfg(target_os = "linux")]
+const PIPE: usize = 256 << 10;
+
+/// Asks for a wider pipe. What is no pipe, or would be one pipe too many for this user, stays as it is.
+#[cfg(target_os = "linux")]
+pub(super) fn widen(end: BorrowedFd<'_>) {
+    if rustix::pipe::fcntl_getpipe_size(end).is_ok_and(|size| size < PIPE) {
+        let _ = rustix::pipe::fcntl_setpipe_size(end, PIPE);
+    }
+}
+
+/// Other systems give no say in it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn widen(_: BorrowedFd<'_>) {}
 
 /// A file, opened read-only, decompressed when it begins like a `.zst` or `.gz` file.
 pub fn open(path: &Path) -> Result<Input> {
