@@ -76,7 +76,10 @@ impl Family {
 
     /// What comes on top of the text.
     pub fn overhead(self) -> Overhead {
-        Overhead { message: 4, tool_call: 12, tool_result: 12 }
+        match self {
+            Self::Claude | Self::OpenAi => Overhead { message: 4, tool_call: 12, tool_result: 12 },
+            Self::Unknown => Overhead { message: 4, tool_call: 4, tool_result: 4 },
+        }
     }
 
     /// Tokens of an image of `size` pixels; of a large screenshot where the size is not known.

@@ -91,15 +91,54 @@ pub(super) fn choose(
 ) -> Vec<Line> {
     let costs: Vec<u64> = lines.iter().map(|line| cost(counter, &line.print()) + 1).collect();
     let names: Vec<Vec<u64>> = lines.iter().map(|line| keys(&line.text)).collect();
-    let heading = |section: Section| cost(counter, section.heading(language)) + 3;
+    let headings = Section::ALL.map(|section| cost(counter, section.heading(language)) + 3);
     // what names alone may take, so that a summary does not become a list of them
     let lists = budget * LISTS / 100;
-    let mut left = budget.saturating_sub(cost(counter, opening) + 2 + lists);
-    let mut chosen = vec![false; lines.len()];
-    let mut named: HashSet<u64> = HashSet::new();
-    let mut spent: [u64; Section::ALL.len()] = Default::default();
-    // the first round keeps to the shares of the sections; the second hands out what is left
-    for shared in [true, false] {
+    let mut choice = Choice {
+        left: budget.saturating_sub(cost(counter, opening) + 2 + lists),
+        chosen: vec![false; lines.len()],
+        named: HashSet::new(),
+        spent: [0; Section::ALL.len()],
+    };
+    // the first round keeps to the shares of the sections; the second hands out what is left, the last one what the
+    // lists of names leave
+    choice.fill(&lines, &costs, &names, &headings, likely, Some(budget));
+    choice.fill(&lines, &costs, &names, &headings, likely, None);
+    choice.left += choice.lengthen(&mut lines, lists, counter, likely);
+    choice.fill(&lines, &costs, &names, &headings, likely, None);
+    let mut kept = Vec::new();
+    for (line, chosen) in lines.into_iter().zip(choice.chosen) {
+        if chosen {
+            kept.push(line);
+        }
+    }
+    kept.sort_by(|a, b| (a.section, a.seqs.last()).cmp(&(b.section, b.seqs.last())));
+    kept
+}
+
+/// What is chosen so far.
+struct Choice {
+    /// Tokens that are not spent.
+    left: u64,
+    chosen: Vec<bool>,
+    /// What the chosen lines name.
+    named: HashSet<u64>,
+    /// Tokens of each section.
+    spent: [u64; Section::ALL.len()],
+}
+
+impl Choice {
+    /// Chooses lines, those first that are worth most for their tokens; with `shares`, the size of the summary, no
+    /// section takes more than its share of that.
+    fn fill(
+        &mut self,
+        lines: &[Line],
+        costs: &[u64],
+        names: &[Vec<u64>],
+        headings: &[u64],
+        likely: &dyn Fn(u64) -> f64,
+        shares: Option<u64>,
+    ) {
         let rate = |index: usize, named: &HashSet<u64>| -> f64 {
             let (Some(line), Some(cost), Some(names)) =
                 (lines.get(index), costs.get(index), names.get(index))
@@ -110,80 +149,79 @@ pub(super) fn choose(
             (line.worth + news) / (*cost as f64 + 2.0)
         };
         let mut heap: BinaryHeap<Offer> = (0..lines.len())
-            .filter(|index| chosen.get(*index) == Some(&false))
-            .map(|index| Offer { rate: rate(index, &named), index })
+            .filter(|index| self.chosen.get(*index) == Some(&false))
+            .map(|index| Offer { rate: rate(index, &self.named), index })
             .collect();
         while let Some(Offer { rate: offered, index }) = heap.pop() {
             if offered <= 0.0 {
                 break;
             }
-            let now = rate(index, &named);
+            let now = rate(index, &self.named);
             if heap.peek().is_some_and(|next| now < next.rate) {
                 heap.push(Offer { rate: now, index });
                 continue;
             }
             let (Some(line), Some(cost)) = (lines.get(index), costs.get(index)) else { continue };
-            let Some(used) = spent.get_mut(line.section as usize) else { continue };
-            let price = cost + if *used == 0 { heading(line.section) } else { 0 };
-            let over = shared && *used > 0 && *used + price > budget * line.section.share() / 1000;
-            if price > left || over {
+            let section = line.section as usize;
+            let (Some(used), Some(heading)) = (self.spent.get_mut(section), headings.get(section)) else {
+                continue;
+            };
+            let price = cost + if *used == 0 { *heading } else { 0 };
+            let over =
+                shares.is_some_and(|size| *used > 0 && *used + price > size * line.section.share() / 1000);
+            if price > self.left || over {
                 continue;
             }
-            left -= price;
+            self.left -= price;
             *used += price;
-            if let Some(mark) = chosen.get_mut(index) {
+            if let Some(mark) = self.chosen.get_mut(index) {
                 *mark = true;
             }
-            named.extend(names.get(index).into_iter().flatten());
+            self.named.extend(names.get(index).into_iter().flatten());
         }
     }
-    lengthen(&mut lines, &chosen, &mut named, lists, counter, likely);
-    let mut kept = Vec::new();
-    for (line, chosen) in lines.into_iter().zip(chosen) {
-        if chosen {
-            kept.push(line);
-        }
-    }
-    kept.sort_by(|a, b| (a.section, a.seqs.last()).cmp(&(b.section, b.seqs.last())));
-    kept
-}
 
-/// Adds names to chosen lines, the likeliest first, for at most `left` tokens.
-fn lengthen(
-    lines: &mut [Line],
-    chosen: &[bool],
-    named: &mut HashSet<u64>,
-    mut left: u64,
-    counter: &dyn Counter,
-    likely: &dyn Fn(u64) -> f64,
-) {
-    let mut offers: Vec<(f64, usize, String, u64)> = Vec::new();
-    for (index, line) in lines.iter_mut().enumerate() {
-        if chosen.get(index) == Some(&true) {
-            for (name, seq) in std::mem::take(&mut line.more) {
-                let rate = likely(terms::key(&name)) / (name.len() as f64 / 4.0 + 2.0);
-                if rate > 0.0 {
-                    offers.push((rate, index, name, seq));
+    /// Adds names to chosen lines, the likeliest first, for at most `left` tokens; gives what of them is left.
+    fn lengthen(
+        &mut self,
+        lines: &mut [Line],
+        mut left: u64,
+        counter: &dyn Counter,
+        likely: &dyn Fn(u64) -> f64,
+    ) -> u64 {
+        let mut offers: Vec<(f64, usize, String, u64)> = Vec::new();
+        for (index, line) in lines.iter_mut().enumerate() {
+            if self.chosen.get(index) == Some(&true) {
+                for (name, seq) in std::mem::take(&mut line.more) {
+                    let rate = likely(terms::key(&name)) / (name.len() as f64 / 4.0 + 2.0);
+                    if rate > 0.0 {
+                        offers.push((rate, index, name, seq));
+                    }
                 }
             }
         }
-    }
-    offers.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, &a.2).cmp(&(b.1, &b.2))));
-    for (_, index, name, seq) in offers {
-        let Some(line) = lines.get_mut(index) else { continue };
-        if !named.insert(terms::key(&name)) || line.text.contains(&name) {
-            continue;
+        offers.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, &a.2).cmp(&(b.1, &b.2))));
+        for (_, index, name, seq) in offers {
+            let Some(line) = lines.get_mut(index) else { continue };
+            if !self.named.insert(terms::key(&name)) || line.text.contains(&name) {
+                continue;
+            }
+            let before = cost(counter, &line.print());
+            let mut longer = line.clone();
+            longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") {
+                ": "
+            } else {
+                ", "
+            });
+            longer.text.push_str(&name);
+            longer.refer([seq]);
+            let more = cost(counter, &longer.print()).saturating_sub(before);
+            if more <= left {
+                left -= more;
+                *line = longer;
+            }
         }
-        let before = cost(counter, &line.print());
-        let mut longer = line.clone();
-        longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") { ": " } else { ", " });
-        longer.text.push_str(&name);
-        longer.refer([seq]);
-        let more = cost(counter, &longer.print()).saturating_sub(before);
-        if more <= left {
-            left -= more;
-            *line = longer;
-        }
+        left
     }
 }
 

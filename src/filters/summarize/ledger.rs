@@ -57,6 +57,15 @@ impl Ledger {
             return 0.0;
         }
         let age = self.position.saturating_sub(known.last);
+        if known.by == By::Output {
+            return WORTH
+                * match (known.count, age) {
+                    (..2, _) => 0.025,
+                    (2..4, _) => 0.06,
+                    (_, 0..24) => 0.24,
+                    _ => 0.115,
+                };
+        }
         let recent: f64 = match age {
             0..8 => 0.40,
             8..24 => 0.31,
@@ -71,13 +80,7 @@ impl Ledger {
             8..16 => 1.7,
             _ => 2.5,
         };
-        WORTH
-            * count
-            * match known.by {
-                By::Call => recent,
-                By::Model => recent / 4.0,
-                By::Output => recent.min(0.12) / 2.0,
-            }
+        WORTH * count * if known.by == By::Model { recent / 4.0 } else { recent }
     }
 
     /// Every line that could be told. `whole` says that the summary stands for the whole conversation, so that
@@ -203,7 +206,7 @@ impl Ledger {
             }
             let seq = if changed { file.at.seq } else { file.touched.seq };
             let mut line = Line::new(Section::Files, text, seq, worth);
-            line.more.extend(file.names.iter().rev().cloned());
+            line.more.extend(file.names.iter().chain(&file.seen).rev().cloned());
             lines.push(line);
         }
     }
@@ -230,7 +233,9 @@ impl Ledger {
             } else if let (true, Some(code)) = (command.status.is_error(), command.exit) {
                 text.push_str(&format!(" exit {code}"));
             }
-            lines.push(Line::new(Section::Commands, text, command.at.seq, worth));
+            let mut line = Line::new(Section::Commands, text, command.at.seq, worth);
+            line.more.extend(command.seen.iter().rev().cloned());
+            lines.push(line);
         }
         for search in &self.work.searches {
             if !search.at.kept || whole {

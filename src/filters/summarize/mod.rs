@@ -58,8 +58,12 @@ const SIZE: u64 = 2_000;
 /// What frames a message, in tokens.
 const FRAME: u64 = 8;
 
-/// Of a kept tool result, so many bytes are looked at for names.
+/// Of a tool result, so many bytes are looked at for names.
 const LOOKED: usize = 8 << 10;
+
+/// A name in the output of a tool may be told when so many messages hold it: of those that two or three hold, the next
+/// eighty messages speak of one in sixteen, of those that more do, of one in seven (public sessions, even half).
+const AGAIN: u32 = 3;
 
 /// What the summary begins with, in the manner of the clients' own.
 const OPENING: [&str; 2] = [
@@ -231,7 +235,13 @@ impl Summarize {
             Role::User | Role::Assistant | Role::Summary => self.spoken(record, role, at),
             Role::ToolCall => self.call(record, at),
             Role::ToolResult => self.result(record, at),
-            Role::System | Role::Reasoning => Ok(()),
+            Role::Reasoning => {
+                let value = scan(record, &mut self.tape)?;
+                // no target gets it, so it keeps nothing visible
+                self.ledger.names.note(&content(value, 64 << 10), at.position, false, By::Model);
+                Ok(())
+            }
+            Role::System => Ok(()),
         }
     }
 
@@ -328,16 +338,18 @@ impl Summarize {
         let id = terms::key(&id.decode());
         let status = head.status.unwrap_or(Status::Unknown);
         let visible = head.is_live() && !self.whole();
-        let (mut exit, mut text) = (None, String::new());
-        if status.is_error() || visible || self.ledger.work.wants_text(id) {
-            let value = scan(record, &mut self.tape)?;
-            exit = value.get("exit_code").and_then(|v| std::str::from_utf8(v.raw()).ok()?.parse().ok());
-            text = content(value, 1 << 20);
-            if visible {
-                let looked = text.get(..prompts::floor(&text, LOOKED)).unwrap_or("");
-                self.ledger.names.note(looked, at.position, true, By::Output);
+        let value = scan(record, &mut self.tape)?;
+        let exit = value.get("exit_code").and_then(|v| std::str::from_utf8(v.raw()).ok()?.parse().ok());
+        let searched = status.is_error() || self.ledger.work.wants_text(id);
+        let text = content(value, if searched { 1 << 20 } else { LOOKED });
+        let looked = text.get(..prompts::floor(&text, LOOKED)).unwrap_or("");
+        let mut again: Vec<&str> = Vec::new();
+        self.ledger.names.note_each(looked, at.position, visible, By::Output, |name, count| {
+            if count >= AGAIN && again.len() < work::SEEN && !again.contains(&name) {
+                again.push(name);
             }
-        }
+        });
+        self.ledger.work.saw(id, &again);
         self.ledger.work.result(id, status, exit, &text, at);
         Ok(())
     }

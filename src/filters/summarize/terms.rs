@@ -132,6 +132,18 @@ pub(super) struct Names {
 impl Names {
     /// Notes every name in a text of the message at `position`.
     pub(super) fn note(&mut self, text: &str, position: u32, kept: bool, by: By) {
+        self.note_each(text, position, kept, by, |_, _| {});
+    }
+
+    /// The same; `noted` gets every name and in how many messages it was met so far.
+    pub(super) fn note_each<'t>(
+        &mut self,
+        text: &'t str,
+        position: u32,
+        kept: bool,
+        by: By,
+        mut noted: impl FnMut(&'t str, u32),
+    ) {
         each(text, |word| {
             let entry = self.known.entry(key(word)).or_default();
             if entry.count == 0 || entry.last != position {
@@ -140,6 +152,7 @@ impl Names {
             entry.last = position;
             entry.kept |= kept;
             entry.by = entry.by.max(by);
+            noted(word, entry.count);
         });
         if self.known.len() > KNOWN {
             self.forget(position);

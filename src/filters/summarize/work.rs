@@ -13,6 +13,9 @@ const OPEN: usize = 1_000;
 /// Names kept of the newest changes of one file.
 const NAMES: usize = 80;
 
+/// Names kept of what was seen in one file, or said by one command.
+pub(super) const SEEN: usize = 30;
+
 /// Bytes of a command and of an error that are told.
 const SHOWN: usize = 200;
 
@@ -56,6 +59,8 @@ pub(super) struct File {
     pub(super) touched: At,
     /// Names in what the newest changes put in, newest last, each with its call.
     pub(super) names: VecDeque<(String, u64)>,
+    /// Names that were seen in it, newest last, each with its result.
+    pub(super) seen: VecDeque<(String, u64)>,
 }
 
 /// One command, all its runs together.
@@ -71,6 +76,8 @@ pub(super) struct Command {
     pub(super) at: At,
     /// Whether it only looks at things.
     pub(super) looks: bool,
+    /// Names in what it printed, newest last, each with its result.
+    pub(super) seen: VecDeque<(String, u64)>,
 }
 
 /// One error.
@@ -114,6 +121,8 @@ struct Pending {
     call: Call,
     at: At,
     name: String,
+    /// Names in its result.
+    seen: Vec<String>,
 }
 
 /// What was done so far; bounded in entries.
@@ -151,7 +160,7 @@ impl Work {
             // calls that were never answered; what they did is unknown
             self.open.clear();
         }
-        self.open.insert(id, Pending { call, at, name });
+        self.open.insert(id, Pending { call, at, name, seen: Vec::new() });
     }
 
     /// Whether the text of the result of this call tells more than its status.
@@ -159,9 +168,16 @@ impl Work {
         self.open.get(&id).is_some_and(|p| matches!(p.call.step, Some(StepChange::Add(_))))
     }
 
+    /// Names in the result of this call that are worth telling.
+    pub(super) fn saw(&mut self, id: u64, names: &[&str]) {
+        if let Some(pending) = self.open.get_mut(&id) {
+            pending.seen = names.iter().map(|name| (*name).to_owned()).collect();
+        }
+    }
+
     /// The result of a call; `text` is what it says, where that was asked for or the call failed.
     pub(super) fn result(&mut self, id: u64, status: Status, exit: Option<i64>, text: &str, at: At) {
-        let Some(Pending { call, at: called, name }) = self.open.remove(&id) else { return };
+        let Some(Pending { call, at: called, name, seen }) = self.open.remove(&id) else { return };
         let failed = status.is_error();
         self.refused = failed && is_refusal(text);
         let error = if failed && !self.refused { error_line(text) } else { String::new() };
@@ -176,6 +192,7 @@ impl Work {
         } else if let Some((path, _)) = call.files.first() {
             self.worked(terms::key(&format!("{name} {path}")), at);
         }
+        let file = call.files.first().map(|(path, _)| path.clone());
         if failed {
             return;
         }
@@ -202,6 +219,14 @@ impl Work {
             self.touch(&path, effect, call.texts.contains(&path), called, text);
             moved = (effect == Effect::Move).then_some(path);
         }
+        let place = match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
+            (Some(file), _) => Some(&mut file.seen),
+            (None, Some(command)) => self.commands.get_mut(&terms::key(&told(command).1)).map(|c| &mut c.seen),
+            (None, None) => None,
+        };
+        if let Some(place) = place {
+            keep_newest(place, seen, at.seq);
+        }
         if self.files.len() > self.entries {
             self.forget_files();
         }
@@ -225,6 +250,7 @@ impl Work {
             at,
             touched: at,
             names: VecDeque::new(),
+            seen: VecDeque::new(),
         });
         file.touched = at;
         file.absolute = absolute;
@@ -307,6 +333,7 @@ impl Work {
             error: String::new(),
             at: called,
             looks,
+            seen: VecDeque::new(),
         });
         entry.text = shown;
         entry.runs += 1;
@@ -419,6 +446,15 @@ impl Work {
             }
         }
         self.plan = self.tasks.iter().map(|(_, step, at)| (step.clone(), *at)).collect();
+    }
+}
+
+/// Puts names at the end, each once, and lets the oldest go.
+fn keep_newest(place: &mut VecDeque<(String, u64)>, names: Vec<String>, seq: u64) {
+    place.retain(|(known, _)| !names.contains(known));
+    place.extend(names.into_iter().map(|name| (name, seq)));
+    while place.len() > SEEN {
+        place.pop_front();
     }
 }
 

@@ -23,7 +23,7 @@ const MOST: u64 = 11_500;
 const SPARE: (u64, u64) = (8, 48);
 
 /// What may stay free where not all is counted yet, as a part of the room.
-const FREE: u64 = 32;
+const FREE: u64 = 96;
 
 /// Steps and prompts that are taken back in at most, beside the first.
 const READMITTED: usize = 64;
