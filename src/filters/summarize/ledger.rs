@@ -36,6 +36,18 @@ pub(super) struct Earlier {
     pub(super) at: At,
 }
 
+/// Files named as changed since the open request.
+const SINCE: usize = 6;
+
+/// How a command went.
+fn outcome(status: Status, language: Language) -> &'static str {
+    match status {
+        Status::Ok => language.pick("ok", "成功"),
+        Status::Error => language.pick("FAILED", "失败"),
+        Status::Unknown => language.pick("ran", "已运行"),
+    }
+}
+
 impl Ledger {
     /// A ledger that keeps about `bytes` of text, and what it knows of names.
     pub(super) fn new(session: Session, bytes: usize) -> Ledger {
@@ -88,6 +100,7 @@ impl Ledger {
     pub(super) fn lines(&self, language: Language, whole: bool) -> Vec<Line> {
         let mut lines = Vec::new();
         self.prompt_lines(language, whole, &mut lines);
+        self.since_line(language, whole, &mut lines);
         self.plan_lines(whole, &mut lines);
         self.file_lines(language, whole, &mut lines);
         self.command_lines(language, whole, &mut lines);
@@ -153,6 +166,39 @@ impl Ledger {
         }
     }
 
+    /// What was done for the open request so far, so that it is not done again: the files that changed last and how
+    /// the last command went.
+    fn since_line(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
+        let prompts = self.prompts.all();
+        let Some(request) = prompts.last().filter(|_| prompts.len() > 1) else { return };
+        let told = |at: At| at.seq > request.seq && (whole || !at.kept);
+        let mut files: Vec<_> =
+            self.work.files.values().filter(|f| f.fate != Fate::Read && told(f.at)).collect();
+        files.sort_by(|a, b| (b.at, &b.path).cmp(&(a.at, &a.path)));
+        let commands = self.work.commands.values().filter(|c| !c.looks && told(c.at));
+        let command = commands.max_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
+        let mut parts = Vec::new();
+        if !files.is_empty() {
+            let newest = files.iter().take(SINCE).map(|f| format!("`{}`", self.path(&f.path)));
+            let more = match files.len().saturating_sub(SINCE) {
+                0 => String::new(),
+                more => format!(" + {more}"),
+            };
+            let list = newest.collect::<Vec<_>>().join(", ");
+            parts.push(format!("{} {list}{more}", language.pick("changed", "改动")));
+        }
+        if let Some(command) = command {
+            parts.push(format!("{} `{}`", outcome(command.status, language), command.text));
+        }
+        if parts.is_empty() {
+            return;
+        }
+        let text = format!("{}: {}", language.pick("since then", "此后"), parts.join("; "));
+        let mut line = Line { worth: 6.0, ..Line::new(Section::Request, text, request.seq, 0.0) };
+        line.refer(files.iter().take(SINCE).map(|f| f.at.seq).chain(command.map(|c| c.at.seq)));
+        lines.push(line);
+    }
+
     fn plan_lines(&self, whole: bool, lines: &mut Vec<Line>) {
         for (step, at) in &self.work.plan {
             if at.kept && !whole {
@@ -168,14 +214,16 @@ impl Ledger {
         }
     }
 
-    /// A path as it is told: from the working directory. One that would lose its folder stays whole if the record
-    /// has it so.
+    /// A path as it is told: from the working directory. One that would lose its folder, which the record names,
+    /// keeps that.
     fn path(&self, path: &str) -> String {
         let absolute = self.work.files.get(path).is_none_or(|file| file.absolute);
         let path = one_line(path);
-        let directory = self.session.working_directory.as_deref().unwrap_or("");
-        match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
-            Some(rest) if (rest.contains('/') || !absolute) && !directory.is_empty() => rest.to_owned(),
+        let directory = self.session.working_directory.as_deref().unwrap_or("").trim_end_matches('/');
+        let inside = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
+        match (inside, directory.rsplit_once('/')) {
+            (Some(rest), _) if !directory.is_empty() && (rest.contains('/') || !absolute) => rest.to_owned(),
+            (Some(rest), Some((above, folder))) if !above.is_empty() => format!("…/{folder}/{rest}"),
             _ => path,
         }
     }
@@ -218,12 +266,12 @@ impl Ledger {
             if command.at.kept && !whole {
                 continue;
             }
-            let (word, worth) = match command.status {
-                Status::Ok => (language.pick("ok", "成功"), 2.0),
-                Status::Error => (language.pick("FAILED", "失败"), 3.0),
-                Status::Unknown => (language.pick("ran", "已运行"), 1.5),
+            let worth = match command.status {
+                Status::Ok => 2.0,
+                Status::Error => 3.0,
+                Status::Unknown => 1.5,
             };
-            let mut text = format!("{word} `{}`", command.text);
+            let mut text = format!("{} `{}`", outcome(command.status, language), command.text);
             if command.runs > 1 {
                 text.push_str(&format!(" ×{}", command.runs));
             }

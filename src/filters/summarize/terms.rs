@@ -49,6 +49,9 @@ fn name(run: &str) -> Option<&str> {
         let letters = flag.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'-').count();
         return (letters == flag.len() && letters >= 4).then_some(run);
     }
+    if PLACES.iter().any(|place| run.starts_with(place)) {
+        return None;
+    }
     let run = run.trim_start_matches(['.', '-', '/']);
     if run.len() < SHORTEST {
         return None;
@@ -77,6 +80,9 @@ fn name(run: &str) -> Option<&str> {
     let named = slash || under || hump || code || is_file(run);
     named.then_some(run)
 }
+
+/// What every machine has there tells nothing of a session.
+const PLACES: [&str; 3] = ["/dev/", "/bin/", "/usr/bin/"];
 
 /// Endings by which a word without folders is taken for a file, not for a member of something.
 const ENDINGS: [&str; 56] = [
@@ -201,6 +207,7 @@ mod tests {
             names("self.read_all(json.loads, LineView.ResizeMode)"),
             ["read_all", "LineView", "ResizeMode"]
         );
+        assert!(names("#!/usr/bin/env x 2>/dev/null").is_empty());
         assert!(names("The quick brown fox, e.g. 12345 or 3.14 -- and HTTP ...").is_empty());
     }
 

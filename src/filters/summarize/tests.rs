@@ -123,6 +123,60 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
 }
 
 #[test]
+fn what_was_done_for_the_open_request_is_told() {
+    let mut all = vec![said("user", "Make the importer faster, please.")];
+    all.extend(did("1", "Write", json!({"file_path":"/w/src/a.rs","content":"x"}), "ok", ""));
+    all.push(said("user", "Now the exporter."));
+    all.extend(did(
+        "2",
+        "Edit",
+        json!({"file_path":"/w/src/b.rs","old_string":"a","new_string":"b"}),
+        "ok",
+        "",
+    ));
+    all.extend(did("3", "Bash", json!({"command":"make check"}), "error", "error: late"));
+    all.extend(did("4", "Bash", json!({"command":"cat x"}), "ok", ""));
+    let text = told(&all);
+    let line = "- since then: changed `src/b.rs`; FAILED `make check` (#4, #5, #7)";
+    assert!(text.contains(line), "{text}");
+    // what is kept tells itself
+    let kept: Vec<Json> =
+        all.iter().enumerate().map(|(n, m)| if n < 3 { trimmed(m.clone()) } else { m.clone() }).collect();
+    let out = through(&mut Summarize::new(Options::default()), &stream(session(), &kept));
+    assert!(!summaries(&out)[0].contains("since then"));
+}
+
+#[test]
+fn names_that_outputs_hold_again_and_again_are_told_where_they_stand() {
+    let mut all = vec![said("user", "Look into it.")];
+    for n in 1..6 {
+        let input = json!({"file_path": format!("/w/src/part{n}.rs")});
+        let result = format!("fn only_here_{n}() {{ frame_reader() }}");
+        all.extend(did(&n.to_string(), "Read", input, "ok", &result));
+    }
+    all.extend((0..20).map(|n| said("assistant", &format!("Thought {n}."))));
+    all.push(said("user", "Go on."));
+    let text = told(&all);
+    assert!(text.contains(": frame_reader (#"), "{text}");
+    assert_eq!(text.matches("frame_reader").count(), 1, "{text}");
+    assert!(!text.contains("only_here"), "{text}");
+}
+
+#[test]
+fn a_file_at_the_top_keeps_the_name_of_its_folder() {
+    let mut all = vec![said("user", "Look into it.")];
+    all.extend(did("1", "Write", json!({"file_path":"/home/w/README.md","content":"x"}), "ok", ""));
+    all.extend(did("2", "Write", json!({"file_path":"/home/w/src/a.rs","content":"x"}), "ok", ""));
+    let session = json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","working_directory":"/home/w"});
+    let text =
+        summaries(&through(&mut Summarize::new(super::tests::all(2_000)), &stream(session, &all))).remove(0);
+    assert!(
+        text.contains("created `…/w/README.md` (#2)") && text.contains("created `src/a.rs` (#4)"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
     let mut messages = busy();
     for message in messages.iter_mut().skip(1).take(9) {

@@ -221,7 +221,9 @@ impl Work {
         }
         let place = match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
             (Some(file), _) => Some(&mut file.seen),
-            (None, Some(command)) => self.commands.get_mut(&terms::key(&told(command).1)).map(|c| &mut c.seen),
+            (None, Some(command)) => {
+                self.commands.get_mut(&terms::key(&told(command).1)).map(|c| &mut c.seen)
+            }
             (None, None) => None,
         };
         if let Some(place) = place {
