@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|---|
 //! | Claude | 1.3 | 4 | 12 | 12 | no tokenizer is published; the vendor's notes on Claude Opus 4.7 and later speak of up to 1.35 times the tokens of its earlier models; what frames a message is not published and assumed to be as in the harmony format |
 //! | OpenAI | 1.0 | 4 | 12 | 12 | o200k is the vendor's own for GPT-4o and later; a message in the published harmony format is start, role, message and end; a call adds channel, recipient and constraint |
-//! | unknown | 1.3 | 4 | 12 | 12 | the dearest known |
+//! | unknown | 1.3 | 4 | 4 | 4 | text as the dearest known; frames as the leanest: whose calls are framed by 12 is known not to count text by 1.3, and with both a budget would stay a third empty there |
 //!
 //! Claude's window counts what its own tokenizer gives, so a budget is compared with [`Family::tokens`], not with o200k.
 
