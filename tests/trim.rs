@@ -3,7 +3,7 @@ use crate::support::sandbox::Sandbox;
 use serde_json::{Value, json};
 
 /// A session of one prompt and so many steps.
-fn session(steps: usize) -> String {
+pub(crate) fn session(steps: usize) -> String {
     let mut lines = vec![
         json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude"}),
         json!({"type":"message","role":"user","seq":1,"turn":1,"content":"Count the ducks on every pond."}),

@@ -39,7 +39,7 @@ mod work;
 mod tests;
 
 use super::Filter;
-use crate::record::{End, Harness, Origin, Reason, Role, Session, Status};
+use crate::record::{Budget, End, Harness, Origin, Reason, Role, Session, Status};
 use crate::stream::json::{Tape, Value, write_string};
 use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
 use crate::tokens::{Counter, Exact, Family};
@@ -60,6 +60,9 @@ const FRAME: u64 = 8;
 
 /// Of a tool result, so many bytes are looked at for names.
 const LOOKED: usize = 8 << 10;
+
+/// Fewer tokens than this may hold no summary at all.
+const SCANT: u64 = 150;
 
 /// A name in the output of a tool may be told when so many messages hold it: of those that two or three hold, the next
 /// eighty messages speak of one in sixteen, of those that more do, of one in seven (public sessions, even half).
@@ -175,15 +178,20 @@ impl Summarize {
         self.options.all || self.options.format != Format::Stream
     }
 
-    fn begin(&mut self, record: &Record<'_>) -> Result<()> {
-        let session: Session = record.decode()?;
-        let reserve = session.budget.as_ref().map(|budget| {
+    /// Most o200k tokens of a summary, where relay-trim said this.
+    fn size(&self, budget: Option<&Budget>) -> u64 {
+        let reserve = budget.map(|budget| {
             // the reserve is in tokens of the target's family; what frames a message is paid from it
             let factor = budget.factor.unwrap_or_else(|| Family::Unknown.factor()).max(1);
             let o200k = u128::from(budget.summary_reserve) * 1000 / u128::from(factor);
             u64::try_from(o200k).unwrap_or(u64::MAX).saturating_sub(FRAME)
         });
-        let size = self.options.max_tokens.or(reserve).unwrap_or(SIZE);
+        self.options.max_tokens.or(reserve).unwrap_or(SIZE)
+    }
+
+    fn begin(&mut self, record: &Record<'_>) -> Result<()> {
+        let session: Session = record.decode()?;
+        let size = self.size(session.budget.as_ref());
         let bytes = usize::try_from(size.saturating_mul(50)).unwrap_or(usize::MAX).clamp(64 << 10, 2 << 20);
         self.ledger = Ledger::new(session, bytes);
         self.spool.clear()?;
@@ -360,7 +368,12 @@ impl Summarize {
         let end: End = record.decode()?;
         let wanted = (state.trimmed || self.whole()) && end.failed.is_none();
         self.ledger.findings.close();
-        let made = if wanted { self.summary(state.size)? } else { None };
+        // what is never touched may have left less than was aimed at
+        let size = end.budget.as_ref().map_or(state.size, |budget| self.size(Some(budget)));
+        let made = if wanted { self.summary(size)? } else { None };
+        if wanted && made.is_none() && size < SCANT {
+            self.warnings.push(format!("the budget leaves {size} tokens for a summary: too few for one"));
+        }
         self.untouched += u64::from(!wanted && end.failed.is_none());
         if self.options.format != Format::Stream {
             self.texts.extend(made);

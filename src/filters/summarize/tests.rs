@@ -349,9 +349,22 @@ fn the_reserve_of_relay_trim_counts_in_the_targets_tokens() {
         json!({"tokens":10_000,"summary_reserve":130,"note_reserve":0,"tokenizer":"estimate","factor":1300});
     let messages: Vec<Json> =
         (0..40).map(|n| trimmed(said("user", &format!("Keep name_of_{n} as it is, please.")))).collect();
-    let out = through(&mut Summarize::new(Options::default()), &stream(start, &messages));
+    let out = through(&mut Summarize::new(Options::default()), &stream(start.clone(), &messages));
     let text = summaries(&out).pop().unwrap();
     assert!(Exact::o200k().unwrap().count(&text) <= 92, "{text}");
+    // what `end` says in the end counts
+    start["budget"]["summary_reserve"] = json!(4_000);
+    let end = |reserve: u64| {
+        let mut budget = start["budget"].clone();
+        budget["summary_reserve"] = json!(reserve);
+        let input = stream(start.clone(), &messages);
+        input.replace("{\"type\":\"end\"}", &json!({"type":"end","budget":budget}).to_string())
+    };
+    let text = summaries(&through(&mut Summarize::new(Options::default()), &end(130))).pop().unwrap();
+    assert!(Exact::o200k().unwrap().count(&text) <= 92, "{text}");
+    let mut filter = Summarize::new(Options::default());
+    assert!(summaries(&through(&mut filter, &end(20))).is_empty());
+    assert_eq!(filter.take_warnings().len(), 1);
 }
 
 /// A command of the tests: keeps what it was given.
