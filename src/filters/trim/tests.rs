@@ -445,3 +445,21 @@ fn what_is_done_is_told() {
     assert_eq!(bar[0].len(), 62);
     assert!(bar[0].contains("===") && bar[0].contains("++"), "{bar:?}");
 }
+
+#[test]
+fn a_plan_costs_what_it_will_be_in_the_target() {
+    let steps = ["Read the importer and its tests", "Write the exporter", "Run everything once more"];
+    let plan: Vec<Json> = steps.iter().map(|s| json!({"step": s, "status": "pending"})).collect();
+    let todos: Vec<Json> =
+        steps.iter().map(|s| json!({"content": s, "status": "pending", "activeForm": s})).collect();
+    let exact = Exact::o200k().unwrap();
+    let call = json!({"role":"tool_call","tool_name":"update_plan","input":{"plan":plan}}).to_string();
+    let mut tape = Tape::new();
+    let value = tape.parse(call.as_bytes()).unwrap();
+    let written = exact.count("TodoWrite") + exact.count(&json!({"todos": todos}).to_string());
+    for family in [Family::Claude, Family::Unknown] {
+        assert!(cost::whole(Role::ToolCall, value, &exact, family) >= family.tokens(written));
+    }
+    // Codex gets it as it is
+    assert!(cost::whole(Role::ToolCall, value, &exact, Family::OpenAi) < written);
+}
