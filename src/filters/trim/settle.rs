@@ -343,12 +343,12 @@ impl Window<'_> {
             }
             let smallest = smallest.saturating_add(given);
             let counted = match self.options.family {
-                Family::Unknown => " as the dearest model counts them (--for AGENT: as its own does)",
+                Family::Unknown => ", as the dearest model counts (--for AGENT: as its own does)",
                 _ => "",
             };
             return Err(Error::Failed {
                 what: format!(
-                    "session {}: a budget of {} tokens{counted} is too small for the system prompt, the first and the newest prompt; the smallest possible budget is {smallest}",
+                    "session {}: a budget of {} tokens is too small for the system prompt, the first and the newest prompt{counted}; the smallest possible budget is {smallest}",
                     self.state.id, self.options.budget
                 ),
                 hint: None,
