@@ -44,7 +44,8 @@ fn main() -> ExitCode {
             Configured { window: found.context_window, reserved: found.reserved_tokens }
         };
         let fit = w.fit.then(|| trim::target(&target, configured)).transpose()?;
-        let options = Options { target, write, json: w.json, resume: w.resume, fit };
+        let options =
+            Options { target, write, json: w.json, resume: w.resume, strict_pairs: w.strict_pairs, fit };
         let input = stage.input()?;
         let Stage { world, out, report, .. } = stage;
         let mut emit = |piece: Piece<'_>| match piece {

@@ -3,6 +3,7 @@
 
 use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::filters::Filter;
+use crate::filters::pair::{self, Pair};
 use crate::filters::trim;
 use crate::formats::jsonl::Archive;
 use crate::record::{End, Problem, Role, problem};
@@ -26,6 +27,8 @@ pub struct Options {
     pub json: bool,
     /// Become the target's client in the end.
     pub resume: bool,
+    /// Refuse a session whose calls and results are not paired instead of repairing it.
+    pub strict_pairs: bool,
     /// Trim like this first.
     pub fit: Option<trim::Options>,
 }
@@ -46,7 +49,8 @@ pub enum Piece<'a> {
 ///
 /// # Errors
 /// Input that is cut, damaged or aborted (nothing is written for the session that is not whole), a target
-/// that cannot be written, a session without live conversation.
+/// that cannot be written, a session without live conversation, one that is not paired where it must be, a
+/// line that could not be printed (the error holds it: the session is there).
 pub fn run(
     input: Input,
     name: &str,
@@ -71,6 +75,10 @@ pub fn run(
             hint: Some("trim the stream: relay-trim --budget TOKENS".to_owned()),
         });
     }
+    if options.target == JSONL && options.strict_pairs {
+        let what = "--strict-pairs is for agents: an archive keeps the stream as it is".to_owned();
+        return Err(Error::Usage { what, hint: Some("look at the stream: relay-pair --check".to_owned()) });
+    }
     if options.target == JSONL {
         return archive(source, options, world, emit, report);
     }
@@ -85,6 +93,7 @@ pub fn run(
         records: 0,
         state: State::Between,
         session: String::new(),
+        unpaired: false,
         failed: None,
         written: Vec::new(),
         count: 0,
@@ -114,9 +123,16 @@ pub fn run(
 fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
     // writers take paired records only, so that a pipe without relay-pair is safe
     let mut before = super::trim::before_writing(sessions.options.fit.as_ref())?;
+    // the very code of relay-pair --check, which hands nothing on, beside the one that repairs
+    let check = pair::Options { check: true, ..pair::Options::default() };
+    let mut check = sessions.options.strict_pairs.then(|| Pair::new(check));
     let mut records = 0;
     while let Some(record) = source.next_record()? {
-        match before.record(&record, sessions) {
+        let checked = match &mut check {
+            Some(check) => sessions.check(check, &record),
+            None => Ok(()),
+        };
+        match checked.and_then(|()| before.record(&record, sessions)) {
             Ok(()) => {}
             Err(Error::Shape { what }) => return Err(Error::input(source.place(), what)),
             Err(other) => return Err(other),
@@ -181,6 +197,8 @@ struct Sessions<'a, 'w> {
     records: u64,
     state: State<'w>,
     session: String,
+    /// The session that comes to its end now has calls or results without the other half.
+    unpaired: bool,
     /// The last failure, reported when the next one comes.
     failed: Option<Error>,
     /// The first session written; more are only counted.
@@ -226,8 +244,27 @@ impl Sink for Sessions<'_, '_> {
 }
 
 impl Sessions<'_, '_> {
+    /// Looks for calls and results that are not paired, and says what is found once the session ends.
+    fn check(&mut self, check: &mut Pair, record: &Record<'_>) -> Result<()> {
+        check.record(record, &mut Vec::<Vec<u8>>::new())?;
+        for finding in check.take_findings() {
+            self.unpaired = true;
+            for line in finding.lines() {
+                self.report.fail(&Error::failed(line));
+            }
+        }
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record<'_>) -> Result<()> {
         let kind = record.head().kind;
+        // what was found stands before the `end`, wherever the filters held the records until then
+        if kind == Kind::End && std::mem::take(&mut self.unpaired) {
+            // the writer is dropped, and leaves nothing
+            self.state = State::Between;
+            let what = format!("session {}: calls and results are not paired: nothing written", self.session);
+            return Err(Error::failed(what).with_hint("without --strict-pairs they are repaired"));
+        }
         if kind == Kind::Session {
             self.session = record.decode::<Name>()?.session_id;
             // in its place before anything can fail, so that a failure skips the whole session
@@ -249,15 +286,22 @@ impl Sessions<'_, '_> {
                 }
                 self.state = State::Between;
                 let written = writer.finish()?;
-                self.tell(&written)?;
-                if self.options.write.register {
-                    self.agent.register(&written, &self.options.write, self.world)?;
-                }
+                let told = self.tell(&written);
+                let registered = match self.options.write.register {
+                    true => self.agent.register(&written, &self.options.write, self.world),
+                    false => Ok(()),
+                };
                 self.count += 1;
                 if self.written.is_empty() {
                     self.written.push(written);
                 }
-                Ok(())
+                match (told, registered) {
+                    (Err(lost), Err(e)) => {
+                        self.report.fail(&lost);
+                        Err(e)
+                    }
+                    (told, registered) => told.and(registered),
+                }
             }
             State::Doomed(e) => {
                 let head = record.head();
@@ -285,16 +329,20 @@ impl Sessions<'_, '_> {
 
     fn tell(&mut self, written: &Written) -> Result<()> {
         let options = self.options;
-        if options.json {
-            let line = serde_json::to_string(written).map_err(|e| Error::failed(e.to_string()))?;
-            (self.emit)(Piece::Line(&line))?;
-        } else if !options.resume && !written.resume.is_empty() {
-            (self.emit)(Piece::Line(&written.resume))?;
-        }
         for line in summary(self.agent, written, &options.write) {
             self.report.say(&line);
         }
-        Ok(())
+        let line = match options.json {
+            true => serde_json::to_string(written).map_err(|e| Error::failed(e.to_string()))?,
+            false if options.resume || written.resume.is_empty() => return Ok(()),
+            false => written.resume.clone(),
+        };
+        (self.emit)(Piece::Line(&line)).map_err(|cause| match options.write.dry_run {
+            true => cause,
+            // the session is there, so the one line that leads to it must be somewhere, and the other
+            // sessions are none the worse for it
+            false => Error::failed(format!("written, but not printed ({cause}): {line}")),
+        })
     }
 }
 
