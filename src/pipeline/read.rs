@@ -203,16 +203,21 @@ fn whose(said: Whose, native: &Native) -> Result<Option<&'static dyn Agent>> {
             .with_hint("pass it to the next command: relay-write codex < FILE"));
     }
     let mut alike = None;
+    let mut unread = None;
     let mut owner = None;
     for agent in agents::AGENTS {
         match agent.detect(&head) {
             Detected::Yes => owner = owner.or(Some(*agent)),
             Detected::LookAlike(other) => alike = alike.or(Some((*agent, other))),
+            Detected::Unread { what, hint } => unread = unread.or(Some((what, hint))),
             Detected::No => {}
         }
     }
     if let Some(agent) = claimed.filter(|agent| agent.detect(&head) == Detected::Yes) {
         return Ok(Some(agent));
+    }
+    if let (None, Some((what, hint))) = (owner, unread) {
+        return Err(Error::input(native.name(), what).with_hint(hint));
     }
     if let (None, Some((agent, other))) = (owner, alike) {
         return Err(Error::input(

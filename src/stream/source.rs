@@ -144,7 +144,8 @@ impl<R: Read> Source<R> {
             Error::Shape { what } => Error::input(place(), what),
             other => other,
         };
-        let record = Record::new(line.bytes, tape).map_err(at)?;
+        let record = Record::new(line.bytes, tape).map_err(at);
+        let record = if *sessions == 0 { record.map_err(|e| e.with_hint(NO_STREAM))? } else { record? };
         match record.head().kind {
             Kind::Session => {
                 let start: Start = record.decode().map_err(at)?;
@@ -172,9 +173,12 @@ impl<R: Read> Source<R> {
                 }
             }
             Kind::Message | Kind::Native if session.is_none() => {
-                return Err(Error::input(place(), "a record outside a session").with_hint(
-                    "a stream begins with what relay-read prints; give a native session file to relay-read",
-                ));
+                return Err(Error::input(place(), "a record outside a session").with_hint(NO_STREAM));
+            }
+            // a later version may have records that this one does not know, but no stream begins with one:
+            // an agent's own file would pass every filter untouched, and relay-redact, too
+            Kind::Unknown if *sessions == 0 => {
+                return Err(Error::input(place(), "no relay stream").with_hint(NO_STREAM));
             }
             Kind::Abort => {
                 let abort: Abort = record.decode().map_err(at)?;
@@ -185,6 +189,10 @@ impl<R: Read> Source<R> {
         Ok(Some(record))
     }
 }
+
+/// What to do with input that is no stream.
+const NO_STREAM: &str =
+    "a stream begins with what relay-read prints; give a native session file to relay-read";
 
 #[derive(Deserialize)]
 struct Start {
