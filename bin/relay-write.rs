@@ -40,16 +40,10 @@ fn main() -> ExitCode {
             register: w.register,
         };
         let found = stage.config.agents.get(&target).cloned().unwrap_or_default();
-        let options = Options {
-            target,
-            write,
-            json: w.json,
-            resume: w.resume,
-            strict_pairs: w.strict_pairs,
-            fit: w.fit,
-            keep_tools: stage.config.tool_call_keep_recent,
-            configured: Configured { window: found.context_window, reserved: found.reserved_tokens },
-        };
+        let configured = Configured { window: found.context_window, reserved: found.reserved_tokens };
+        let (json, resume, strict_pairs, fit) = (w.json, w.resume, w.strict_pairs, w.fit);
+        let keep_tools = stage.config.tool_call_keep_recent;
+        let options = Options { target, write, json, resume, strict_pairs, fit, keep_tools, configured };
         let input = stage.input()?;
         let Stage { world, out, report, .. } = stage;
         let mut emit = |piece: Piece<'_>| match piece {

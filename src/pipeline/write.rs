@@ -10,9 +10,7 @@ use crate::formats::jsonl::Archive;
 use crate::record::{End, Problem, Role, problem};
 use crate::stream::json::Tape;
 use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};
-use std::ffi::OsStr;
 use std::fs::File;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -490,21 +488,11 @@ fn terminal() -> Result<File> {
 fn can_become(agent: &dyn Agent, world: &World) -> Result<()> {
     terminal()?;
     let program = agent.program();
-    let found = |path: &OsStr| {
-        let is_program = |file: &Path| {
-            file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-        };
-        std::env::split_paths(path).any(|folder| is_program(&folder.join(program)))
-    };
-    // without a PATH, the shell has one of its own
-    match world.variable("PATH") {
-        Some(path) if !found(path) => {
-            let hint =
-                "put it there, or leave out --resume: then the command that resumes the session is printed";
-            Err(Error::failed(format!("--resume needs {program}, which is not on the PATH")).with_hint(hint))
-        }
-        _ => Ok(()),
+    if world.finds(program) {
+        return Ok(());
     }
+    let hint = "put it there, or leave out --resume: then the command that resumes the session is printed";
+    Err(Error::failed(format!("--resume needs {program}, which is not on the PATH")).with_hint(hint))
 }
 
 /// Becomes the client, with the terminal as its input; comes back only when that cannot be done.
@@ -629,6 +617,22 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_not_paired_is_refused_where_asked() {
+        let home = tempfile::tempdir().unwrap();
+        let call = "{\"type\":\"message\",\"role\":\"tool_call\",\"line\":3,\"tool_call_id\":\"t\",\"tool_name\":\"x\",\"input\":{}}\n";
+        let stream = session("a", &format!("{PROMPT}{call}"), END) + &session("b", PROMPT, END);
+        for fit in [false, true] {
+            let run = write(home.path(), &stream, |o| {
+                (o.strict_pairs, o.fit, o.write.dry_run) = (true, fit, true);
+            });
+            let e = run.result.unwrap_err();
+            assert_eq!((e.exit_code(), run.lines.len()), (1, 1), "{e}");
+            assert_eq!(run.report.failed, ["a: line 3: orphan_call: x t"], "{e}");
+            assert!(e.to_string().starts_with("session a: calls and results are not paired"), "{e}");
+        }
+    }
+
+    #[test]
     fn a_dry_run_says_where_and_writes_nothing() {
         let home = tempfile::tempdir().unwrap();
         let run = write(home.path(), &session("a", PROMPT, END), |o| {
@@ -645,13 +649,17 @@ mod tests {
     fn an_archive_is_the_stream() {
         let home = tempfile::tempdir().unwrap();
         let stream = session("a", PROMPT, END) + &session("b", "", END);
-        let run = write(home.path(), &stream, |o| {
+        let archive = |o: &mut Options| {
             o.target = JSONL.to_owned();
+            o.write.project = None;
+        };
+        let run = write(home.path(), &stream, |o| {
+            archive(o);
             o.write.output = Some("x.jsonl".into());
         });
         assert!(run.result.is_ok());
         assert_eq!(std::fs::read_to_string(home.path().join("x.jsonl")).unwrap(), stream);
-        let run = write(home.path(), &stream, |o| o.target = JSONL.to_owned());
+        let run = write(home.path(), &stream, archive);
         assert_eq!(run.lines.join("\n") + "\n", stream);
     }
 

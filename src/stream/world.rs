@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The surroundings of one run.
@@ -68,6 +69,15 @@ impl World {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => self.directory.join(path),
         }
+    }
+
+    /// Whether a shell finds this program on the `PATH`. Without one the shell has its own, so nothing speaks against it.
+    pub fn finds(&self, program: &str) -> bool {
+        let Some(path) = self.variable("PATH") else { return true };
+        std::env::split_paths(path).any(|folder| {
+            let file = self.directory.join(folder).join(program);
+            file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        })
     }
 
     /// The time now.
