@@ -209,3 +209,26 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
         _ => Error::io(name)(e),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Result<u64> {
+        let mut source = Source::new(text.as_bytes(), "x");
+        while source.next_record()?.is_some() {}
+        Ok(source.sessions())
+    }
+
+    #[test]
+    fn no_stream_begins_with_a_record_of_another_kind() {
+        let whole = "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\"}\n{\"type\":\"later\"}\n{\"type\":\"end\"}\n";
+        assert_eq!(all(whole).unwrap(), 1);
+        // behind a session it may be something of a later version
+        assert_eq!(all(&format!("{whole}{{\"type\":\"later\"}}\n{whole}")).unwrap(), 2);
+        for first in ["{\"type\":\"later\"}\n", "{\"type\":\"message\",\"role\":\"user\"}\n", "{}\n", "x\n"] {
+            let error = all(&format!("{first}{whole}")).unwrap_err();
+            assert_eq!((error.exit_code(), error.hint()), (3, Some(NO_STREAM)), "{first}: {error}");
+        }
+    }
+}

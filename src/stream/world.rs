@@ -34,12 +34,15 @@ impl World {
     /// Surroundings given as values.
     pub fn new(variables: BTreeMap<OsString, OsString>, directory: PathBuf) -> Result<World> {
         let mut world = World { variables, directory, now: None, seed: None };
-        let wrong = |name: &str| Error::Usage { what: format!("{name} cannot be read"), hint: None };
+        let wrong = |name: &str, kind: &str| Error::Usage {
+            what: format!("{name} cannot be read"),
+            hint: Some(format!("{name} is for tests: leave it out, or give it {kind}")),
+        };
         if let Some(text) = world.text("RELAY_NOW") {
-            world.now = Some(text.parse().map_err(|_| wrong("RELAY_NOW"))?);
+            world.now = Some(text.parse().map_err(|_| wrong("RELAY_NOW", "an RFC 3339 time"))?);
         }
         if let Some(text) = world.text("RELAY_SEED") {
-            world.seed = Some(Cell::new(text.parse().map_err(|_| wrong("RELAY_SEED"))?));
+            world.seed = Some(Cell::new(text.parse().map_err(|_| wrong("RELAY_SEED", "an integer"))?));
         }
         Ok(world)
     }
