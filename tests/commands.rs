@@ -321,6 +321,21 @@ fn the_window_of_the_configuration_counts() {
 }
 
 #[test]
+fn the_size_of_a_summary_is_that_of_the_configuration() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    let size = |more: &str| {
+        let line = format!("relay-read claude -q | relay-summarize --all --format md {more}");
+        typed(&sandbox, &line).run().success().text().len()
+    };
+    let usual = size("");
+    sandbox.write("home/.config/relay/config.toml", "[relay]\nsummary_max_tokens = 120\n");
+    let small = size("");
+    assert!(small < usual && small > 0, "{small} {usual}");
+    assert_eq!(size("--max-tokens 2000"), usual);
+}
+
+#[test]
 fn a_folder_is_no_session() {
     let sandbox = Sandbox::new();
     session(&sandbox);
