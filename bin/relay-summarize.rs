@@ -19,8 +19,8 @@ fn main() -> ExitCode {
         let given = given.summarizing;
         let format: Format = given.format.parse()?;
         let language = (given.lang != "auto").then(|| given.lang.parse()).transpose()?;
-        let mut filter =
-            Summarize::new(Options { max_tokens: given.max_tokens, all: given.all, language, format });
+        let (max_tokens, all, usual) = (given.max_tokens, given.all, stage.config.summary_max_tokens);
+        let mut filter = Summarize::new(Options { max_tokens, usual, all, language, format });
         if let Some(command) = given.exec {
             let command = command.to_string_lossy().into_owned();
             let world = (!given.no_redact).then(|| stage.world.clone());

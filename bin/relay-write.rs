@@ -4,7 +4,7 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use relay::agents::{self, WriteOptions};
 use relay::cli::{Exit, Stage, Writing};
-use relay::pipeline::trim::{self, Configured};
+use relay::pipeline::trim::Configured;
 use relay::pipeline::write::{JSONL, Options, Piece, run};
 use relay::stream::Sink;
 use std::process::ExitCode;
@@ -39,12 +39,11 @@ fn main() -> ExitCode {
             restore: w.restore,
             register: w.register,
         };
-        let configured = |agent: &str| {
-            let found = stage.config.agents.get(agent).cloned().unwrap_or_default();
-            Configured { window: found.context_window, reserved: found.reserved_tokens }
-        };
-        let fit = w.fit.then(|| trim::target(&target, configured)).transpose()?;
-        let options = Options { target, write, json: w.json, resume: w.resume, fit };
+        let found = stage.config.agents.get(&target).cloned().unwrap_or_default();
+        let configured = Configured { window: found.context_window, reserved: found.reserved_tokens };
+        let (json, resume, strict_pairs, fit) = (w.json, w.resume, w.strict_pairs, w.fit);
+        let keep_tools = stage.config.tool_call_keep_recent;
+        let options = Options { target, write, json, resume, strict_pairs, fit, keep_tools, configured };
         let input = stage.input()?;
         let Stage { world, out, report, .. } = stage;
         let mut emit = |piece: Piece<'_>| match piece {

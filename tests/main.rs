@@ -8,6 +8,7 @@
 
 mod budget;
 mod clients;
+mod commands;
 mod format;
 mod handover;
 mod home;

@@ -1,7 +1,7 @@
 //! Files whose beginning is known last: the body waits in a temporary file until the head is made.
 
 use super::content::Part;
-use crate::stream::{Compression, Error, Output, Placing, Result};
+use crate::stream::{Compression, Error, Output, Placing, Result, TEMPORARY};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Target {
 
     /// Head and body become the file.
     pub(in crate::agents) fn place(&self, head: &[u8], mut body: File) -> Result<()> {
-        body.seek(SeekFrom::Start(0)).map_err(Error::io("temporary file"))?;
+        body.seek(SeekFrom::Start(0)).map_err(Error::io(TEMPORARY))?;
         match self {
             Target::Store(file) => {
                 let mut placing = Placing::begin(file)?;
@@ -63,7 +63,7 @@ fn pour(head: &[u8], mut body: File, out: &mut Output) -> Result<()> {
             Ok(0) => return Ok(()),
             Ok(n) => out.bytes(block.get(..n).unwrap_or_default())?,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(Error::io("temporary file")(e)),
+            Err(e) => return Err(Error::io(TEMPORARY)(e)),
         }
     }
 }
@@ -76,16 +76,15 @@ impl Body {
     pub(in crate::agents) fn new(dry_run: bool) -> Result<Body> {
         Ok(Body(match dry_run {
             true => None,
-            false => Some(BufWriter::with_capacity(
-                256 << 10,
-                tempfile::tempfile().map_err(Error::io("temporary file"))?,
-            )),
+            false => {
+                Some(BufWriter::with_capacity(256 << 10, tempfile::tempfile().map_err(Error::io(TEMPORARY))?))
+            }
         }))
     }
 
     pub(in crate::agents) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.0 {
-            Some(file) => file.write_all(bytes).map_err(Error::io("temporary file")),
+            Some(file) => file.write_all(bytes).map_err(Error::io(TEMPORARY)),
             None => Ok(()),
         }
     }
@@ -106,7 +105,7 @@ impl Body {
         match self.0.take() {
             None => Ok(None),
             Some(file) => {
-                let file = file.into_inner().map_err(|e| Error::io("temporary file")(e.into_error()))?;
+                let file = file.into_inner().map_err(|e| Error::io(TEMPORARY)(e.into_error()))?;
                 Ok(Some(file))
             }
         }

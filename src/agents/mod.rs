@@ -52,6 +52,11 @@ pub trait Agent: Sync {
     /// Name on the command line and in `source_agent`.
     fn name(&self) -> &'static str;
 
+    /// The program that resumes its sessions.
+    fn program(&self) -> &'static str {
+        self.name()
+    }
+
     /// Name for people: `Claude Code`, `Codex CLI`.
     fn title(&self) -> &'static str;
 
@@ -96,6 +101,13 @@ pub enum Detected {
     No,
     /// A session of another agent in a similar envelope; its name for people.
     LookAlike(&'static str),
+    /// A session of this agent in a form that relay does not read.
+    Unread {
+        /// What the file is.
+        what: &'static str,
+        /// What to do with it.
+        hint: &'static str,
+    },
 }
 
 /// Finds the sessions of one agent.

@@ -132,12 +132,13 @@ impl Stdout {
         Ok(Stdout { output: Output::stdout()?, terminal: io::stdout().is_terminal() })
     }
 
-    /// Prints a line that is no record.
+    /// Prints a line that is no record. It is handed on at once: who prints it must know that it arrived.
     pub fn line(&mut self, text: &str) -> Result<()> {
         match self.terminal {
             true => self.output.put(safe(text).as_bytes()),
             false => self.output.put(text.as_bytes()),
-        }
+        }?;
+        self.output.flush()
     }
 }
 

@@ -5,8 +5,9 @@ use clap::Args;
 /// How to summarise.
 #[derive(Debug, Clone, Args)]
 pub struct Summarizing {
-    /// Size of the summary in o200k tokens [default: what relay-trim set aside, else 2000]
-    #[arg(long, value_name = "N")]
+    /// Size of the summary in o200k tokens [default: what relay-trim set aside, else summary_max_tokens of the
+    /// configuration, else 2000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_tokens: Option<u64>,
     /// Tell of the whole conversation, not only of what was left out
     #[arg(long)]

@@ -4,13 +4,14 @@ use clap::Args;
 
 /// How a conversation is fitted into a window.
 #[derive(Debug, Clone, Args)]
+#[command(group = clap::ArgGroup::new("size").required(true).multiple(true))]
 pub struct Trimming {
     /// All that may be written, in tokens: what is kept, the summary and the note
-    #[arg(long, value_name = "TOKENS", required_unless_present = "target", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
     pub budget: Option<u64>,
     /// Fit the window of this agent, less what it keeps free: AGENT or AGENT:MODEL; with --budget, only count as it
     /// counts [default: as the dearest does]
-    #[arg(id = "target", long = "for", value_name = "AGENT[:MODEL]")]
+    #[arg(id = "target", long = "for", group = "size", value_name = "AGENT[:MODEL]")]
     pub target: Option<String>,
     /// Set so many tokens aside for the summary [default: 60 % of the budget, at most 4000]
     #[arg(long, value_name = "TOKENS")]

@@ -39,6 +39,10 @@ pub struct Writing {
     /// Trim to the agent's window first, as relay-trim --for does
     #[arg(long, conflicts_with = "restore")]
     pub fit: bool,
+    /// Refuse a session whose calls and results are not paired instead of repairing it: print what relay-pair
+    /// --check finds, write nothing of it, exit 1
+    #[arg(long, conflicts_with = "restore")]
+    pub strict_pairs: bool,
     /// Put the original file back under its own id, where there is none; wants the whole of relay-read's stream
     #[arg(long, conflicts_with_all = ["title", "dialogue_only", "no_note", "keep_tool_names"])]
     pub restore: bool,

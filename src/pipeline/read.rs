@@ -46,7 +46,10 @@ fn read(
     out: &mut dyn Sink,
     report: &mut dyn Report,
 ) -> Result<bool> {
-    let chosen = select::select(agents, &options.wanted, world, report)?;
+    let mut heard = Heard { report, failed: false };
+    let chosen = select::select(agents, &options.wanted, world, &mut heard)?;
+    // what could not be looked into may be one of all, where one alone has been found
+    let whole = !(options.wanted.all && heard.failed);
     let alone = chosen.len() == 1 && !options.subagents;
     let mut stage = Reading {
         options,
@@ -58,13 +61,30 @@ fn read(
             records: 0,
         },
         report,
-        whole: true,
+        whole,
         alone,
     };
     for session in &chosen {
         stage.session(session)?;
     }
     Ok(stage.whole)
+}
+
+/// Notes whether anything failed.
+struct Heard<'r> {
+    report: &'r mut dyn Report,
+    failed: bool,
+}
+
+impl Report for Heard<'_> {
+    fn say(&mut self, line: &str) {
+        self.report.say(line);
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.failed = true;
+        self.report.fail(error);
+    }
 }
 
 struct Reading<'r> {
@@ -203,16 +223,21 @@ fn whose(said: Whose, native: &Native) -> Result<Option<&'static dyn Agent>> {
             .with_hint("pass it to the next command: relay-write codex < FILE"));
     }
     let mut alike = None;
+    let mut unread = None;
     let mut owner = None;
     for agent in agents::AGENTS {
         match agent.detect(&head) {
             Detected::Yes => owner = owner.or(Some(*agent)),
             Detected::LookAlike(other) => alike = alike.or(Some((*agent, other))),
+            Detected::Unread { what, hint } => unread = unread.or(Some((what, hint))),
             Detected::No => {}
         }
     }
     if let Some(agent) = claimed.filter(|agent| agent.detect(&head) == Detected::Yes) {
         return Ok(Some(agent));
+    }
+    if let (None, Some((what, hint))) = (owner, unread) {
+        return Err(Error::input(native.name(), what).with_hint(hint));
     }
     if let (None, Some((agent, other))) = (owner, alike) {
         return Err(Error::input(

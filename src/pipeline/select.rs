@@ -205,7 +205,15 @@ impl<'s> Search<'s> {
             matches = self.by_title(text, shelves, report)?;
         }
         match &matches[..] {
-            [] => Err(self.nothing(&format!("no session has the id or title {text:?}"), shelves)),
+            [] => {
+                let nothing = self.nothing(&format!("no session has the id or title {text:?}"), shelves);
+                Err(match path.is_dir() {
+                    true => nothing.with_hint(format!(
+                        "{text:?} is a folder: name a session file in it, or the project: --project {text}"
+                    )),
+                    false => nothing,
+                })
+            }
             [one] => Ok(one.chosen()),
             several => Err(ambiguous(text, several)),
         }

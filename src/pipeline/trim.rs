@@ -1,7 +1,7 @@
 //! What relay-trim does, and relay-write with `--fit`.
 
 use super::filter::Chain;
-use crate::agents::{named, names};
+use crate::agents::{Window, named, names};
 use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::filters::trim::{Explanation, Options, Trim};
@@ -17,6 +17,16 @@ pub struct Configured {
     pub reserved: Option<u64>,
 }
 
+impl Configured {
+    /// The window that counts, where the agent's own is `usual`.
+    pub fn over(self, usual: Window) -> Window {
+        Window {
+            tokens: self.window.unwrap_or(usual.tokens),
+            reserved: self.reserved.unwrap_or(usual.reserved),
+        }
+    }
+}
+
 /// Options that fit a session into the window of a target, `AGENT` or `AGENT:MODEL`; `configured` tells what the
 /// configuration says of the agent.
 ///
@@ -25,9 +35,7 @@ pub struct Configured {
 pub fn target(target: &str, configured: impl FnOnce(&str) -> Configured) -> Result<Options> {
     let (name, model) = target.split_once(':').map_or((target, None), |(name, model)| (name, Some(model)));
     let agent = named(name)?;
-    let (usual, configured) = (agent.window(), configured(agent.name()));
-    let window = configured.window.unwrap_or(usual.tokens);
-    let reserved = configured.reserved.unwrap_or(usual.reserved);
+    let Window { tokens: window, reserved } = configured(agent.name()).over(agent.window());
     let budget = window.checked_sub(reserved).filter(|left| *left > 0).ok_or_else(|| Error::Usage {
         what: format!(
             "nothing is left of {name}'s window: {window} tokens, of which {reserved} are reserved"

@@ -1,8 +1,10 @@
 //! What relay-write does: every session of a stream becomes a new session of an agent, or the stream an
 //! archive.
 
+use super::trim::Configured;
 use crate::agents::{Agent, WriteOptions, Writer, Written, named};
 use crate::filters::Filter;
+use crate::filters::pair::{self, Pair};
 use crate::filters::trim;
 use crate::formats::jsonl::Archive;
 use crate::record::{End, Problem, Role, problem};
@@ -10,6 +12,7 @@ use crate::stream::json::Tape;
 use crate::stream::{Error, Input, Kind, Record, Report, Result, Sink, Source, World};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// The target that is no agent: the stream itself.
@@ -26,8 +29,14 @@ pub struct Options {
     pub json: bool,
     /// Become the target's client in the end.
     pub resume: bool,
-    /// Trim like this first.
-    pub fit: Option<trim::Options>,
+    /// Refuse a session whose calls and results are not paired instead of repairing it.
+    pub strict_pairs: bool,
+    /// Trim to the target's window first.
+    pub fit: bool,
+    /// How many of the newest tool results that leaves whole, where the configuration says so.
+    pub keep_tools: Option<u64>,
+    /// The target's window, where the configuration says so.
+    pub configured: Configured,
 }
 
 /// What goes to standard output.
@@ -46,7 +55,8 @@ pub enum Piece<'a> {
 ///
 /// # Errors
 /// Input that is cut, damaged or aborted (nothing is written for the session that is not whole), a target
-/// that cannot be written, a session without live conversation.
+/// that cannot be written, a session without live conversation, one that is not paired where it must be, a
+/// line that could not be printed (the error holds it: the session is there).
 pub fn run(
     input: Input,
     name: &str,
@@ -55,26 +65,26 @@ pub fn run(
     emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
     report: &mut dyn Report,
 ) -> Result<()> {
-    let to_stdout = options.write.output.as_ref().is_some_and(|o| o.as_os_str() == "-");
-    if options.json && to_stdout {
-        return Err(Error::Usage { what: "--json and -o - both want stdout".to_owned(), hint: None });
-    }
     let source = Source::new(input, name);
-    if options.target == JSONL && options.write.restore {
-        let what = "--restore puts back a file of an agent, not an archive".to_owned();
-        return Err(Error::Usage { what, hint: None });
-    }
-    if options.target == JSONL && options.fit.is_some() {
-        let what = "--fit is for the window of an agent".to_owned();
-        return Err(Error::Usage {
-            what,
-            hint: Some("trim the stream: relay-trim --budget TOKENS".to_owned()),
-        });
-    }
     if options.target == JSONL {
+        refuse_for_archive(options)?;
         return archive(source, options, world, emit, report);
     }
+    if options.json && options.write.output.as_deref().is_some_and(is_stdout) {
+        return Err(both_want_stdout("--json and -o -"));
+    }
     let agent = named(&options.target)?;
+    let fit = match options.fit {
+        true => {
+            let usual = super::trim::target(&options.target, |_| options.configured)?;
+            let keep_tools = options.keep_tools.unwrap_or(usual.keep_tools);
+            Some(trim::Options { keep_tools, ..usual })
+        }
+        false => None,
+    };
+    if options.resume {
+        can_become(agent, world)?;
+    }
     let mut sessions = Sessions {
         agent,
         options,
@@ -85,38 +95,99 @@ pub fn run(
         records: 0,
         state: State::Between,
         session: String::new(),
+        unpaired: false,
         failed: None,
-        written: Vec::new(),
+        written: None,
         count: 0,
     };
-    let read = pass(source, &mut sessions);
-    let Sessions { report, failed, written, count, .. } = sessions;
-    let read = match (read, failed) {
+    let read = pass(source, fit.as_ref(), &mut sessions);
+    let read = match (read, sessions.failed.take()) {
         (Err(e), Some(earlier)) => {
-            report.fail(&earlier);
+            sessions.report.fail(&earlier);
             Err(e)
         }
         (Ok(_), Some(failed)) => Err(failed),
         (read, None) => read,
-    }?;
-    if read == 0 {
-        report.say("empty stream: nothing written");
-        return Ok(());
+    };
+    if let (true, 1, Some(only)) = (options.resume, sessions.count, sessions.written.take()) {
+        let failed = match read {
+            Ok(_) => become_client(&only),
+            Err(failed) => failed,
+        };
+        // the client does not take over, so the line that it stood for is wanted after all
+        let Err(lost) = sessions.print(&only.resume) else { return Err(failed) };
+        sessions.report.fail(&failed);
+        return Err(lost);
     }
-    match (options.resume, count, written.as_slice()) {
-        (false, ..) => Ok(()),
-        (true, 1, [only]) => Err(become_client(only)),
-        (true, n, _) => Err(Error::failed(format!("--resume is for one session: {n} were written"))),
+    match (read?, sessions.count) {
+        (0, _) => sessions.report.say("empty stream: nothing written"),
+        (_, 2..) if options.resume => {
+            return Err(Error::failed(format!(
+                "--resume is for one session: {} were written",
+                sessions.count
+            ))
+            .with_hint("run the line of the one to go on with"));
+        }
+        _ => {}
     }
+    Ok(())
+}
+
+fn is_stdout(output: &Path) -> bool {
+    output.as_os_str() == "-"
+}
+
+fn both_want_stdout(which: &str) -> Error {
+    let hint = Some("write to a file: -o FILE".to_owned());
+    Error::Usage { what: format!("{which} both want stdout"), hint }
+}
+
+/// An archive is the stream as it came: what would change a session is refused, not passed over.
+fn refuse_for_archive(options: &Options) -> Result<()> {
+    let write = &options.write;
+    let given = [
+        ("--fit", options.fit, "trim the stream first: relay-trim --budget TOKENS"),
+        ("--strict-pairs", options.strict_pairs, "look at the stream first: relay-pair --check"),
+        ("--resume", options.resume, "only an agent's session can be resumed"),
+        ("--register", write.register, ""),
+        ("--restore", write.restore, ""),
+        ("--project", write.project.is_some(), ""),
+        ("--map-path", !write.map_path.is_empty(), ""),
+        ("--title", write.title.is_some(), ""),
+        ("--root", write.root.is_some(), "name the archive with -o FILE"),
+        ("--dialogue-only", write.dialogue_only, ""),
+        ("--no-note", !write.note, ""),
+        ("--keep-tool-names", write.keep_tool_names, ""),
+    ];
+    if let Some((flag, _, hint)) = given.into_iter().find(|(_, given, _)| *given) {
+        let hint = if hint.is_empty() { "give it when the archive is written for an agent" } else { hint };
+        let what = format!("{flag} is for agents: an archive keeps the stream as it is");
+        return Err(Error::Usage { what, hint: Some(hint.to_owned()) });
+    }
+    if options.json && !write.dry_run && write.output.as_deref().is_none_or(is_stdout) {
+        return Err(both_want_stdout("--json and the archive"));
+    }
+    Ok(())
 }
 
 /// Hands every record on, paired; gives how many sessions there were.
-fn pass(mut source: Source<Input>, sessions: &mut Sessions<'_, '_>) -> Result<u64> {
+fn pass(
+    mut source: Source<Input>,
+    fit: Option<&trim::Options>,
+    sessions: &mut Sessions<'_, '_>,
+) -> Result<u64> {
     // writers take paired records only, so that a pipe without relay-pair is safe
-    let mut before = super::trim::before_writing(sessions.options.fit.as_ref())?;
+    let mut before = super::trim::before_writing(fit)?;
+    // the very code of relay-pair --check, which hands nothing on, beside the one that repairs
+    let check = pair::Options { check: true, ..pair::Options::default() };
+    let mut check = sessions.options.strict_pairs.then(|| Pair::new(check));
     let mut records = 0;
     while let Some(record) = source.next_record()? {
-        match before.record(&record, sessions) {
+        let checked = match &mut check {
+            Some(check) => sessions.check(check, &record),
+            None => Ok(()),
+        };
+        match checked.and_then(|()| before.record(&record, sessions)) {
             Ok(()) => {}
             Err(Error::Shape { what }) => return Err(Error::input(source.place(), what)),
             Err(other) => return Err(other),
@@ -135,10 +206,7 @@ fn archive(
     emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
     report: &mut dyn Report,
 ) -> Result<()> {
-    if options.resume {
-        return Err(Error::Usage { what: "an archive cannot be resumed".to_owned(), hint: None });
-    }
-    let target = options.write.output.as_ref().filter(|o| o.as_os_str() != "-").map(|o| world.resolve(o));
+    let target = options.write.output.as_ref().filter(|o| !is_stdout(o)).map(|o| world.resolve(o));
     let to_stdout = target.is_none() && !options.write.dry_run;
     let mut archive = match &target {
         Some(target) if !options.write.dry_run => Archive::file(target)?,
@@ -181,10 +249,12 @@ struct Sessions<'a, 'w> {
     records: u64,
     state: State<'w>,
     session: String,
+    /// The session that comes to its end now has calls or results without the other half.
+    unpaired: bool,
     /// The last failure, reported when the next one comes.
     failed: Option<Error>,
     /// The first session written; more are only counted.
-    written: Vec<Written>,
+    written: Option<Written>,
     count: u64,
 }
 
@@ -226,12 +296,37 @@ impl Sink for Sessions<'_, '_> {
 }
 
 impl Sessions<'_, '_> {
+    /// Looks for calls and results that are not paired, and says what is found once the session ends.
+    fn check(&mut self, check: &mut Pair, record: &Record<'_>) -> Result<()> {
+        check.record(record, &mut Vec::<Vec<u8>>::new())?;
+        for finding in check.take_findings() {
+            self.unpaired = true;
+            for line in finding.lines() {
+                self.report.fail(&Error::failed(line));
+            }
+        }
+        Ok(())
+    }
+
     fn record(&mut self, record: &Record<'_>) -> Result<()> {
         let kind = record.head().kind;
+        // what was found stands before the `end`, wherever the filters held the records until then
+        if kind == Kind::End && std::mem::take(&mut self.unpaired) {
+            // the writer is dropped, and leaves nothing
+            self.state = State::Between;
+            let what = format!("session {}: calls and results are not paired: nothing written", self.session);
+            return Err(Error::failed(what).with_hint("without --strict-pairs they are repaired"));
+        }
         if kind == Kind::Session {
             self.session = record.decode::<Name>()?.session_id;
             // in its place before anything can fail, so that a failure skips the whole session
             self.state = State::Skipping;
+            if self.count > 0 && self.options.write.output.is_some() {
+                let what = format!("session {}: -o holds one session, and that is written", self.session);
+                return Err(
+                    Error::failed(what).with_hint("leave out -o, or have relay-read name one session")
+                );
+            }
             self.state = State::Writing(self.agent.writer(&self.options.write, self.world)?);
         }
         match std::mem::replace(&mut self.state, State::Skipping) {
@@ -249,15 +344,20 @@ impl Sessions<'_, '_> {
                 }
                 self.state = State::Between;
                 let written = writer.finish()?;
-                self.tell(&written)?;
-                if self.options.write.register {
-                    self.agent.register(&written, &self.options.write, self.world)?;
-                }
+                let told = self.tell(&written);
+                let registered = match self.options.write.register {
+                    true => self.agent.register(&written, &self.options.write, self.world),
+                    false => Ok(()),
+                };
                 self.count += 1;
-                if self.written.is_empty() {
-                    self.written.push(written);
+                self.written.get_or_insert(written);
+                match (told, registered) {
+                    (Err(lost), Err(e)) => {
+                        self.report.fail(&lost);
+                        Err(e)
+                    }
+                    (told, registered) => told.and(registered),
                 }
-                Ok(())
             }
             State::Doomed(e) => {
                 let head = record.head();
@@ -285,16 +385,34 @@ impl Sessions<'_, '_> {
 
     fn tell(&mut self, written: &Written) -> Result<()> {
         let options = self.options;
-        if options.json {
-            let line = serde_json::to_string(written).map_err(|e| Error::failed(e.to_string()))?;
-            (self.emit)(Piece::Line(&line))?;
-        } else if !options.resume && !written.resume.is_empty() {
-            (self.emit)(Piece::Line(&written.resume))?;
-        }
-        for line in summary(self.agent, written, &options.write) {
+        for line in summary(self.agent, written, options) {
             self.report.say(&line);
         }
-        Ok(())
+        let line = match options.json {
+            true => serde_json::to_string(written).map_err(|e| Error::failed(e.to_string()))?,
+            false => written.resume.clone(),
+        };
+        match &self.written {
+            _ if line.is_empty() => return Ok(()),
+            // the client may take its place
+            None if options.resume => return Ok(()),
+            Some(first) if options.resume && self.count == 1 => {
+                let first = first.resume.clone();
+                self.print(&first)?;
+            }
+            _ => {}
+        }
+        self.print(&line)
+    }
+
+    /// Prints the line that leads to a session.
+    fn print(&mut self, line: &str) -> Result<()> {
+        (self.emit)(Piece::Line(line)).map_err(|cause| match self.options.write.dry_run {
+            true => cause,
+            // the session is there, so the one line that leads to it must be somewhere, and the other
+            // sessions are none the worse for it
+            false => Error::failed(format!("written, but not printed ({cause}): {line}")),
+        })
     }
 }
 
@@ -304,16 +422,15 @@ struct Name {
 }
 
 /// What people are told of a written session.
-fn summary(agent: &dyn Agent, written: &Written, options: &WriteOptions) -> Vec<String> {
-    if options.restore {
-        let done = if options.dry_run { "would restore" } else { "restored" };
-        let path = written.path.display();
+fn summary(agent: &dyn Agent, written: &Written, options: &Options) -> Vec<String> {
+    let path = if is_stdout(&written.path) { Path::new("to stdout") } else { &written.path }.display();
+    if options.write.restore {
+        let done = if options.write.dry_run { "would restore" } else { "restored" };
         return vec![format!("{done} {path}: the original, {} messages", written.messages)];
     }
-    let done = if options.dry_run { "would write" } else { "wrote" };
+    let done = if options.write.dry_run { "would write" } else { "wrote" };
     let mut lines = vec![format!(
-        "{done} {}: {} messages, about {} tokens, for {} in {}",
-        written.path.display(),
+        "{done} {path}: {} messages, about {} tokens, for {} in {}",
         written.messages,
         written.tokens,
         agent.title(),
@@ -329,7 +446,7 @@ fn summary(agent: &dyn Agent, written: &Written, options: &WriteOptions) -> Vec<
         lines.push(format!("not carried: {}", written.losses.join("; ")));
     }
     lines.extend(written.problems.iter().map(told));
-    let window = agent.window();
+    let window = options.configured.over(agent.window());
     if written.tokens > window.tokens.saturating_sub(window.reserved) {
         lines.push(format!(
             "warning: with {} tokens little or nothing of {}'s window of {} is left: trim first, with relay-trim --for {}",
@@ -359,11 +476,30 @@ fn told(found: &Problem) -> String {
     line
 }
 
+/// The terminal, as the client's input.
+fn terminal() -> Result<File> {
+    let hint = "without --resume, the command that resumes the session is printed";
+    File::open("/dev/tty").map_err(|e| {
+        Error::failed(format!("--resume needs a terminal ({})", Error::io("/dev/tty")(e))).with_hint(hint)
+    })
+}
+
+/// Whether [`become_client`] can work, asked while nothing is written yet.
+fn can_become(agent: &dyn Agent, world: &World) -> Result<()> {
+    terminal()?;
+    let program = agent.program();
+    if world.finds(program) {
+        return Ok(());
+    }
+    let hint = "put it there, or leave out --resume: then the command that resumes the session is printed";
+    Err(Error::failed(format!("--resume needs {program}, which is not on the PATH")).with_hint(hint))
+}
+
 /// Becomes the client, with the terminal as its input; comes back only when that cannot be done.
 fn become_client(written: &Written) -> Error {
-    let terminal = match File::open("/dev/tty") {
+    let terminal = match terminal() {
         Ok(terminal) => terminal,
-        Err(e) => return Error::io("/dev/tty")(e),
+        Err(e) => return e,
     };
     let cause = Command::new("sh").arg("-c").arg(format!("{} ", written.resume)).stdin(terminal).exec();
     Error::io("sh")(cause)
@@ -481,6 +617,22 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_not_paired_is_refused_where_asked() {
+        let home = tempfile::tempdir().unwrap();
+        let call = "{\"type\":\"message\",\"role\":\"tool_call\",\"line\":3,\"tool_call_id\":\"t\",\"tool_name\":\"x\",\"input\":{}}\n";
+        let stream = session("a", &format!("{PROMPT}{call}"), END) + &session("b", PROMPT, END);
+        for fit in [false, true] {
+            let run = write(home.path(), &stream, |o| {
+                (o.strict_pairs, o.fit, o.write.dry_run) = (true, fit, true);
+            });
+            let e = run.result.unwrap_err();
+            assert_eq!((e.exit_code(), run.lines.len()), (1, 1), "{e}");
+            assert_eq!(run.report.failed, ["a: line 3: orphan_call: x t"], "{e}");
+            assert!(e.to_string().starts_with("session a: calls and results are not paired"), "{e}");
+        }
+    }
+
+    #[test]
     fn a_dry_run_says_where_and_writes_nothing() {
         let home = tempfile::tempdir().unwrap();
         let run = write(home.path(), &session("a", PROMPT, END), |o| {
@@ -497,13 +649,17 @@ mod tests {
     fn an_archive_is_the_stream() {
         let home = tempfile::tempdir().unwrap();
         let stream = session("a", PROMPT, END) + &session("b", "", END);
-        let run = write(home.path(), &stream, |o| {
+        let archive = |o: &mut Options| {
             o.target = JSONL.to_owned();
+            o.write.project = None;
+        };
+        let run = write(home.path(), &stream, |o| {
+            archive(o);
             o.write.output = Some("x.jsonl".into());
         });
         assert!(run.result.is_ok());
         assert_eq!(std::fs::read_to_string(home.path().join("x.jsonl")).unwrap(), stream);
-        let run = write(home.path(), &stream, |o| o.target = JSONL.to_owned());
+        let run = write(home.path(), &stream, archive);
         assert_eq!(run.lines.join("\n") + "\n", stream);
     }
 

@@ -52,3 +52,6 @@ pub use source::{Compression, Input, Source, decompressed, open, stdin};
 pub use spool::{Slice, Spool};
 pub use table::{Row, Table};
 pub use world::World;
+
+/// What holds records back on disk, as errors name it.
+pub const TEMPORARY: &str = "temporary file (TMPDIR names its folder)";

@@ -79,7 +79,7 @@ impl Native {
 
 fn spooled(raw: impl Read + 'static, name: &str) -> Result<File> {
     let mut plain = decompressed(raw).map_err(Error::io(name))?;
-    let mut file = tempfile::tempfile().map_err(Error::io("temporary file"))?;
+    let mut file = tempfile::tempfile().map_err(Error::io(super::TEMPORARY))?;
     io::copy(&mut plain, &mut file).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(name, format!("damaged compressed input: {e}"))

@@ -20,7 +20,7 @@ const SPARE: usize = 8;
 const FILE: u64 = 64 << 20;
 
 /// Name of the temporary file in errors.
-const PLACE: &str = "temporary file";
+const PLACE: &str = super::TEMPORARY;
 
 /// Lines in the order in which they came, each without its line feed. The newest 16 MiB stay in memory; older
 /// ones go to temporary files that have no name, so nothing is left behind even when the process is killed.

@@ -96,6 +96,16 @@ impl Output {
         self.write(bytes).map_err(Error::io(&self.place))
     }
 
+    /// Hands on what was gathered; of what is compressed, what the compressor has let go.
+    pub fn flush(&mut self) -> Result<()> {
+        match &mut self.writer {
+            Compressor::None(w) => w.flush(),
+            Compressor::Zstd(w) => w.get_mut().flush(),
+            Compressor::Gzip(w) => w.get_mut().flush(),
+        }
+        .map_err(Error::io(&self.place))
+    }
+
     /// Hands everything on. The last thing before success: an error here fails the command.
     pub fn finish(self) -> Result<File> {
         let place = self.place;

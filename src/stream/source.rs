@@ -144,7 +144,8 @@ impl<R: Read> Source<R> {
             Error::Shape { what } => Error::input(place(), what),
             other => other,
         };
-        let record = Record::new(line.bytes, tape).map_err(at)?;
+        let record = Record::new(line.bytes, tape).map_err(at);
+        let record = if *sessions == 0 { record.map_err(|e| e.with_hint(NO_STREAM))? } else { record? };
         match record.head().kind {
             Kind::Session => {
                 let start: Start = record.decode().map_err(at)?;
@@ -172,9 +173,12 @@ impl<R: Read> Source<R> {
                 }
             }
             Kind::Message | Kind::Native if session.is_none() => {
-                return Err(Error::input(place(), "a record outside a session").with_hint(
-                    "a stream begins with what relay-read prints; give a native session file to relay-read",
-                ));
+                return Err(Error::input(place(), "a record outside a session").with_hint(NO_STREAM));
+            }
+            // a later version may have records that this one does not know, but no stream begins with one:
+            // an agent's own file would pass every filter untouched, and relay-redact, too
+            Kind::Unknown if *sessions == 0 => {
+                return Err(Error::input(place(), "no relay stream").with_hint(NO_STREAM));
             }
             Kind::Abort => {
                 let abort: Abort = record.decode().map_err(at)?;
@@ -185,6 +189,10 @@ impl<R: Read> Source<R> {
         Ok(Some(record))
     }
 }
+
+/// What to do with input that is no stream.
+const NO_STREAM: &str =
+    "a stream begins with what relay-read prints; give a native session file to relay-read";
 
 #[derive(Deserialize)]
 struct Start {
@@ -199,5 +207,28 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
         }
         _ => Error::io(name)(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Result<u64> {
+        let mut source = Source::new(text.as_bytes(), "x");
+        while source.next_record()?.is_some() {}
+        Ok(source.sessions())
+    }
+
+    #[test]
+    fn no_stream_begins_with_a_record_of_another_kind() {
+        let whole = "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\"}\n{\"type\":\"later\"}\n{\"type\":\"end\"}\n";
+        assert_eq!(all(whole).unwrap(), 1);
+        // behind a session it may be something of a later version
+        assert_eq!(all(&format!("{whole}{{\"type\":\"later\"}}\n{whole}")).unwrap(), 2);
+        for first in ["{\"type\":\"later\"}\n", "{\"type\":\"message\",\"role\":\"user\"}\n", "{}\n", "x\n"] {
+            let error = all(&format!("{first}{whole}")).unwrap_err();
+            assert_eq!((error.exit_code(), error.hint()), (3, Some(NO_STREAM)), "{first}: {error}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 const MEMORY: usize = 8 << 20;
 
 /// Name of the temporary file in errors.
-const PLACE: &str = "temporary file";
+const PLACE: &str = super::TEMPORARY;
 
 /// Lines held back in order, each without its line feed. Up to 8 MiB stay in memory; beyond that they go to
 /// a temporary file that has no name, so nothing is left behind even when the process is killed.

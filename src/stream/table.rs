@@ -13,7 +13,7 @@ const ROWS: usize = 2048;
 const FRAMES: usize = 128;
 
 /// Name of the temporary file in errors.
-const PLACE: &str = "temporary file";
+const PLACE: &str = super::TEMPORARY;
 
 /// What a [`Table`] holds.
 pub trait Row: Copy {

@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The surroundings of one run.
@@ -33,12 +34,15 @@ impl World {
     /// Surroundings given as values.
     pub fn new(variables: BTreeMap<OsString, OsString>, directory: PathBuf) -> Result<World> {
         let mut world = World { variables, directory, now: None, seed: None };
-        let wrong = |name: &str| Error::Usage { what: format!("{name} cannot be read"), hint: None };
+        let wrong = |name: &str, kind: &str| Error::Usage {
+            what: format!("{name} cannot be read"),
+            hint: Some(format!("{name} is for tests: leave it out, or give it {kind}")),
+        };
         if let Some(text) = world.text("RELAY_NOW") {
-            world.now = Some(text.parse().map_err(|_| wrong("RELAY_NOW"))?);
+            world.now = Some(text.parse().map_err(|_| wrong("RELAY_NOW", "an RFC 3339 time"))?);
         }
         if let Some(text) = world.text("RELAY_SEED") {
-            world.seed = Some(Cell::new(text.parse().map_err(|_| wrong("RELAY_SEED"))?));
+            world.seed = Some(Cell::new(text.parse().map_err(|_| wrong("RELAY_SEED", "an integer"))?));
         }
         Ok(world)
     }
@@ -68,6 +72,15 @@ impl World {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => self.directory.join(path),
         }
+    }
+
+    /// Whether a shell finds this program on the `PATH`. Without one the shell has its own, so nothing speaks against it.
+    pub fn finds(&self, program: &str) -> bool {
+        let Some(path) = self.variable("PATH") else { return true };
+        std::env::split_paths(path).any(|folder| {
+            let file = self.directory.join(folder).join(program);
+            file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+        })
     }
 
     /// The time now.

@@ -40,6 +40,13 @@ use std::path::{Path, PathBuf};
 /// Whose session the first bytes are.
 pub(super) fn detect(head: &[u8]) -> Detected {
     const LINES: usize = 16;
+    if is_document(head) {
+        return Detected::Unread {
+            what: "one JSON document, as Codex kept a session while it was written in TypeScript (rollout-*.json): \
+                   relay reads the rollout-*.jsonl of Codex 0.20 and later",
+            hint: "start the agent that is to go on, and have it read this file",
+        };
+    }
     let mut tape = Tape::new();
     for line in head.split(|b| *b == b'\n').filter(|l| !l.iter().all(u8::is_ascii_whitespace)).take(LINES) {
         let Ok(value) = tape.parse(line) else {
@@ -62,6 +69,17 @@ pub(super) fn detect(head: &[u8]) -> Detected {
         }
     }
     Detected::No
+}
+
+/// Why a file is no session.
+const NO_ROLLOUT: &str = "no line of it is a record of a Codex rollout";
+
+/// Whether a file begins as the clients in TypeScript (openai/codex,
+/// codex-cli/src/utils/storage/save-rollout.ts, until the summer of 2025) began theirs: an indented
+/// `{"session":{"timestamp":…,"id":…,"instructions":…},"items":[…]}`, whose lines are no records each.
+fn is_document(head: &[u8]) -> bool {
+    const BEGINNING: &[u8] = b"{\"session\":{";
+    head.iter().filter(|b| !b.is_ascii_whitespace()).take(BEGINNING.len()).eq(BEGINNING)
 }
 
 /// Reads one session.
@@ -117,7 +135,9 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
     let (messages, live) = (emitter.messages, emitter.live);
     problems.merge(emitter.problems.into_vec());
     let failed = chain.broken.or_else(|| {
-        (index.known_lines == 0).then(|| "no line of it is a record of a Codex rollout".to_owned())
+        let why =
+            if native.head(1).is_ok_and(|head| head.is_empty()) { "the file is empty" } else { NO_ROLLOUT };
+        (index.known_lines == 0).then(|| why.to_owned())
     });
     let end = End {
         session_id: Some(session_id),

@@ -28,7 +28,7 @@ pub(super) fn register(written: &Written, home: Option<&Path>) -> Result<()> {
     if let Some(home) = home {
         command.env("CODEX_HOME", home);
     }
-    let mut child = command.spawn().map_err(|e| failed(format!("codex app-server: {e}")))?;
+    let mut child = command.spawn().map_err(|e| failed(Error::io("codex app-server")(e).to_string()))?;
     let answer = match (child.stdin.take(), child.stdout.take()) {
         (Some(to), Some(from)) => {
             let (send, lines) = mpsc::channel();

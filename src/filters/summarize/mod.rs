@@ -79,6 +79,8 @@ const OPENING: [&str; 2] = [
 pub struct Options {
     /// Size of the summary in tokens; `None`: what relay-trim set aside for it, else 2,000.
     pub max_tokens: Option<u64>,
+    /// The size where neither says one, instead of 2,000.
+    pub usual: Option<u64>,
     /// Tell of the whole conversation, not only of what was left out.
     pub all: bool,
     /// Language of the headings; `None`: that of most of the user's text.
@@ -186,7 +188,7 @@ impl Summarize {
             let o200k = u128::from(budget.summary_reserve) * 1000 / u128::from(factor);
             u64::try_from(o200k).unwrap_or(u64::MAX).saturating_sub(FRAME)
         });
-        self.options.max_tokens.or(reserve).unwrap_or(SIZE)
+        self.options.max_tokens.or(reserve).or(self.options.usual).unwrap_or(SIZE)
     }
 
     fn begin(&mut self, record: &Record<'_>) -> Result<()> {

@@ -911,4 +911,8 @@ fn rollouts_are_told_by_their_first_lines() {
     for head in [&b""[..], b"text", b"{}", claude, br#"{"type":"session","relay":1}"#] {
         assert_eq!(detect(head), Detected::No);
     }
+    for head in ["{\n  \"session\": {\n    \"timestamp\"", "{\"session\":{\"timestamp\":\"x\"},\"items\":[]}"]
+    {
+        assert!(matches!(detect(head.as_bytes()), Detected::Unread { .. }), "{head}");
+    }
 }
