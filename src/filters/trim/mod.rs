@@ -8,6 +8,7 @@
 //! | commands and notices of the client, before the newest turn | left out |
 //! | reasoning, before the newest turn | left out |
 //! | images, before the newest turn | named |
+//! | plans that a later one replaces | their size |
 //! | results of reads whose file is read or written again later | one line |
 //! | results of tools | head, tail, lines that tell of errors, original size |
 //! | the same | one line: how much it was, whether it worked |

@@ -9,6 +9,9 @@ use crate::tokens::{Counter, Family};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+/// Where calls that keep a plan put the whole of it, by agent: Claude Code, OpenCode and Gemini CLI; Codex CLI.
+const PLANS: [&str; 2] = ["todos", "plan"];
+
 /// What is kept of a condensed result, in bytes of text.
 const CONDENSED: u64 = 1_200;
 
@@ -57,6 +60,7 @@ struct Piece {
     /// Bytes of its text, escaped.
     length: usize,
     images: bool,
+    /// A later one tells the same, or how it stands now.
     superseded: bool,
 }
 
@@ -199,6 +203,7 @@ impl Window<'_> {
     fn look(&mut self) -> Result<()> {
         let mut answers: HashMap<u64, usize> = HashMap::new();
         let (mut whole, mut parts): (HashSet<u64>, HashSet<u64>) = (HashSet::new(), HashSet::new());
+        let mut planned = false;
         let family = self.options.family;
         for at in (0..self.pieces.len()).rev() {
             let Some(role) = self.pieces.get(at).map(|p| p.item.role) else { continue };
@@ -212,13 +217,18 @@ impl Window<'_> {
                     content.is_some_and(|c| c.kind() == Kind::Array && c.items().any(forms::is_image));
                 let id = head.tool_call_id.map(|t| super::hash_text(t));
                 let file = (role == Role::ToolCall).then(|| touched(&head, value)).flatten();
-                Ok((Cost { tokens, sure: counters.last }, length, images, id, file))
+                // a short one costs hardly more than its size told
+                let long = content.filter(|input| role == Role::ToolCall && input.raw().len() > forms::INPUT);
+                let plans = long.is_some_and(is_plan);
+                Ok((Cost { tokens, sure: counters.last }, length, images, id, file, plans))
             })?;
-            let Some((cost, length, images, id, file)) = seen else { continue };
+            let Some((cost, length, images, id, file, plans)) = seen else { continue };
             self.costs.insert((at, Form::Whole), cost);
             if let Some(piece) = self.pieces.get_mut(at) {
                 (piece.length, piece.images) = (length, images);
+                piece.superseded = plans && planned;
             }
+            planned |= plans;
             if let (Role::ToolResult, Some(id)) = (role, id) {
                 answers.insert(id, at);
             }
@@ -388,6 +398,9 @@ impl Window<'_> {
         for at in chosen(self, &|p| p.images && old(p)) {
             self.lower(&mut plan, at, Form::Plain)?;
         }
+        for at in chosen(self, &|p| p.item.role == Role::ToolCall && p.superseded) {
+            self.lower(&mut plan, at, Form::Bare)?;
+        }
         let results = chosen(self, &|p| p.item.role == Role::ToolResult);
         let newest_results = self.protect(&mut plan, &results, aim)?;
         let results = results.get(..newest_results).unwrap_or_default();
@@ -401,7 +414,7 @@ impl Window<'_> {
                 self.lower(&mut plan, *at, form)?;
             }
         }
-        for at in chosen(self, &|p| p.item.role == Role::ToolCall) {
+        for at in chosen(self, &|p| p.item.role == Role::ToolCall && !p.superseded) {
             self.lower(&mut plan, at, Form::Short)?;
         }
         let mut left_out = self.leave_out(&mut plan, &all, aim)?;
@@ -639,7 +652,8 @@ impl Window<'_> {
                 let whole =
                     !result || piece.length <= WHOLE || most > MOST || self.options.family == Family::Claude;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
-                if matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
+                let told_later = piece.superseded && now == Form::Bare;
+                if told_later || matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
                     continue;
                 }
                 let cut = matches!(now, Form::Condensed(_));
@@ -700,6 +714,14 @@ struct Touched {
     /// The path with the part of the file; `None`: all of it.
     part: Option<u64>,
     read: bool,
+}
+
+/// Whether the input of a call holds a plan, each step of it.
+fn is_plan(input: Value<'_>) -> bool {
+    PLANS.iter().filter_map(|key| input.get(key)).any(|plan| {
+        plan.kind() == Kind::Array
+            && plan.items().all(|step| step.kind() == Kind::Object && step.get("status").is_some())
+    })
 }
 
 fn touched(head: &Head<'_>, value: Value<'_>) -> Option<Touched> {

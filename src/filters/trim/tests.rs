@@ -419,6 +419,29 @@ fn superseded_reads_go_before_other_results() {
 }
 
 #[test]
+fn of_the_plans_the_newest_stays() {
+    let mut made = Maker::new(false);
+    made.prompt("Do all of it.");
+    for n in 0..4 {
+        let plan: Vec<Json> = (0..12)
+            .map(|s| json!({"step": format!("Step {s} of the plan"), "status": if s < n { "completed" } else { "pending" }}))
+            .collect();
+        made.call(&format!("p{n}"), "update_plan", json!({"plan": plan}));
+        made.result(&format!("p{n}"), "Plan updated".into());
+    }
+    let input = made.end();
+    let all = tokens(&input, Family::OpenAi, |_| true);
+    let options = Options { family: Family::OpenAi, summary_reserve: Some(0), ..Options::new(all * 3 / 4) };
+    let once = trim(&options, &input).unwrap();
+    let out = parsed(&once);
+    let calls: Vec<&Json> = out.iter().filter(|r| is_live(r) && r["role"] == "tool_call").collect();
+    let omitted: Vec<bool> = calls.iter().map(|c| c["input"]["omitted"].is_string()).collect();
+    assert_eq!(omitted, [true, true, false, false]);
+    assert_eq!(calls[3]["input"]["plan"][2]["status"], "completed");
+    assert_eq!(trim(&options, &once).unwrap(), once);
+}
+
+#[test]
 fn a_budget_that_is_too_small_names_the_smallest() {
     let input = session(&[(0, 300), (1, 5), (0, 20)], false);
     let error = trim(&Options::new(50), &input).unwrap_err();
