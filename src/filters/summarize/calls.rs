@@ -20,6 +20,8 @@ pub(super) struct Call {
     pub(super) files: Vec<(String, Effect)>,
     /// What a patch says of each of them, in the same order; of other calls `texts` tells.
     pub(super) parts: Vec<String>,
+    /// The lines that a patch puts into each of them, in the same order.
+    pub(super) added: Vec<String>,
     /// The shell command it runs.
     pub(super) command: Option<String>,
     /// What it looks for.
@@ -204,6 +206,9 @@ impl Call {
                     (self.parts.last_mut(), line.bytes().next())
                 {
                     push(part, line.get(1..).unwrap_or(""));
+                    if let (Some(added), Some(line)) = (self.added.last_mut(), line.strip_prefix('+')) {
+                        push(added, line);
+                    }
                 }
                 continue;
             };
@@ -223,6 +228,7 @@ impl Call {
             };
             self.files.push((place(path.trim()), effect));
             self.parts.push(String::new());
+            self.added.push(String::new());
         }
     }
 

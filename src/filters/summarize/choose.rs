@@ -16,13 +16,15 @@ pub(super) struct Line {
     pub(super) seqs: Vec<u64>,
     /// What it is worth whatever it names.
     pub(super) worth: f64,
+    /// What of the worth of the names in it counts.
+    pub(super) naming: f64,
     /// Names that may follow the text, each with its record.
     pub(super) more: Vec<(String, u64)>,
 }
 
 impl Line {
     pub(super) fn new(section: Section, text: String, seq: u64, worth: f64) -> Line {
-        Line { section, text, seqs: vec![seq], worth, more: Vec::new() }
+        Line { section, text, seqs: vec![seq], worth, naming: 1.0, more: Vec::new() }
     }
 
     /// Adds records that say a part of it.
@@ -146,7 +148,7 @@ impl Choice {
                 return 0.0;
             };
             let news: f64 = names.iter().filter(|n| !named.contains(n)).map(|n| likely(*n)).sum();
-            (line.worth + news) / (*cost as f64 + 2.0)
+            (line.worth + line.naming * news) / (*cost as f64 + 2.0)
         };
         let mut heap: BinaryHeap<Offer> = (0..lines.len())
             .filter(|index| self.chosen.get(*index) == Some(&false))

@@ -36,6 +36,9 @@ pub(super) struct Earlier {
     pub(super) at: At,
 }
 
+/// What naming something in an excerpt of a change is worth against naming it in a line of facts.
+const EXCERPT: f64 = 0.8;
+
 /// Files named as changed since the open request.
 const SINCE: usize = 6;
 
@@ -256,6 +259,14 @@ impl Ledger {
             let mut line = Line::new(Section::Files, text, seq, worth);
             line.more.extend(file.names.iter().chain(&file.seen).rev().cloned());
             lines.push(line);
+            if matches!(file.fate, Fate::Deleted | Fate::Moved(_)) {
+                continue;
+            }
+            for (excerpt, at) in file.excerpts.iter().filter(|(_, at)| whole || !at.kept) {
+                let text = format!("{} `{path}`: {excerpt}", language.pick("put into", "写入"));
+                let worth = 0.1 * self.recent(*at);
+                lines.push(Line { naming: EXCERPT, ..Line::new(Section::Findings, text, at.seq, worth) });
+            }
         }
     }
 
@@ -319,7 +330,7 @@ impl Ledger {
     fn error_line(&self, failure: &Failure, language: Language) -> Line {
         let recent = self.recent(failure.at);
         let worth = match (failure.command, failure.resolved.is_some()) {
-            (true, false) => 5.0 + 2.0 * recent,
+            (true, false) => 8.0 + 2.0 * recent,
             (true, true) => 5.0 + recent,
             (false, false) => 0.8 + recent,
             (false, true) => 0.3,
@@ -362,7 +373,7 @@ impl Ledger {
             let recent = self.recent(finding.at);
             let result = if is_result(&finding.text) { 1.0 } else { 0.0 };
             let worth = match (finding.closing, finding.whole, finding.place) {
-                (true, true, _) => 4.0,
+                (true, true, _) => 5.5,
                 (true, false, 0) => 1.6 + result,
                 (true, false, _) => 0.6 + result,
                 (false, true, _) => 0.3 + 0.5 * result,

@@ -8,18 +8,19 @@
 //!
 //! | part | from |
 //! |---|---|
-//! | goal, open request | the first and the newest prompt of the human, whole as far as they fit |
+//! | goal, open request | the first and the newest prompt of the human, whole as far as they fit; what was done for the latter |
 //! | constraints, decisions | the other prompts; one that a later one took back is left out |
 //! | plan | the last state of the steps that the model kept (TodoWrite, update_plan, TaskCreate) |
 //! | files, commands, errors | calls and their results: the last state of each |
-//! | findings | sentences of the model, those before the next prompt first |
+//! | findings | sentences of the model, those before the next prompt first; where there is room, lines that changes put into files |
 //! | environment | the session record |
 //!
 //! Earlier summaries of relay and its notes are merged into the new one and marked `summarized`. Harness text and
 //! messages that are no part of the conversation (other branches, subagents, noise) are passed over.
 //!
 //! What fits is chosen by worth for each token ([`choose`]): every line has a worth of its own and that of the names
-//! in it, which is how likely the session goes on to use them (recent, rare, not in what is kept).
+//! in it, which is how likely the session goes on to use them (recent, rare, not in what is kept). Up to 15 % go to
+//! names behind the lines of files and commands: what changes put in, what outputs hold again and again.
 //! Sizes are o200k tokens, never less than one for each wide character and one for four others.
 //!
 //! Held: the ledger, some 50 bytes for each token of the summary and at most 2 MB on names; every record behind

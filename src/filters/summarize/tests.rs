@@ -111,7 +111,8 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
         "## Open request\n- Which of the two variants? (#14)",
         "- Never touch vendor/gen_file. (#7)",
         "- [ ] Write docs (#12)",
-        "- created `src/new_file.rs`: made_here (#2)",
+        "- created `src/new_file.rs` (#2)",
+        "- put into `src/new_file.rs`: fn made_here() {} (#2)",
         "- edited `src/io.rs` (#8)",
         "- ok `cargo test` ×2 (#10)",
         "- resolved: error[E9]: wrong width (`cargo test`, ok now, after work on `src/io.rs`) (#4, #5, #8, #11)",
@@ -144,6 +145,20 @@ fn what_was_done_for_the_open_request_is_told() {
         all.iter().enumerate().map(|(n, m)| if n < 3 { trimmed(m.clone()) } else { m.clone() }).collect();
     let out = through(&mut Summarize::new(Options::default()), &stream(session(), &kept));
     assert!(!summaries(&out)[0].contains("since then"));
+}
+
+#[test]
+fn what_changes_put_in_is_quoted_while_there_is_room() {
+    let patch = "*** Begin Patch\n*** Update File: src/io.rs\n@@\n-let gone_one = 1;\n+let new_one = 1;\n+\n+}\n*** End Patch";
+    let mut all = vec![said("user", "Do it.")];
+    all.extend(did("1", "apply_patch", json!({"input": patch}), "ok", ""));
+    all.push(said("user", "Go on."));
+    let text = told(&all);
+    assert!(text.contains("- put into `src/io.rs`: let new_one = 1; (#2)"), "{text}");
+    // what is no more is not quoted
+    all.extend(did("2", "Bash", json!({"command": "rm src/io.rs"}), "ok", ""));
+    let text = told(&all);
+    assert!(text.contains("deleted `src/io.rs`") && !text.contains("put into"), "{text}");
 }
 
 #[test]

@@ -16,6 +16,12 @@ const NAMES: usize = 80;
 /// Names kept of what was seen in one file, or said by one command.
 pub(super) const SEEN: usize = 30;
 
+/// Excerpts kept of the newest changes of one file, most of one change, and bytes of one and of a line of it.
+const EXCERPTS: usize = 12;
+const EACH: usize = 4;
+const EXCERPT: usize = 200;
+const EXCERPT_LINE: usize = 140;
+
 /// Bytes of a command and of an error that are told.
 const SHOWN: usize = 200;
 
@@ -61,6 +67,8 @@ pub(super) struct File {
     pub(super) names: VecDeque<(String, u64)>,
     /// Names that were seen in it, newest last, each with its result.
     pub(super) seen: VecDeque<(String, u64)>,
+    /// Lines that the newest changes put in, newest last, each with its call.
+    pub(super) excerpts: VecDeque<(String, At)>,
 }
 
 /// One command, all its runs together.
@@ -216,7 +224,8 @@ impl Work {
                 continue;
             }
             let text = call.parts.get(n).map_or(whole, String::as_str);
-            self.touch(&path, effect, call.texts.contains(&path), called, text);
+            let added = call.added.get(n).map_or(whole, String::as_str);
+            self.touch(&path, effect, call.texts.contains(&path), called, text, added);
             moved = (effect == Effect::Move).then_some(path);
         }
         let place = match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
@@ -234,7 +243,7 @@ impl Work {
         }
     }
 
-    fn touch(&mut self, path: &str, effect: Effect, absolute: bool, at: At, text: &str) {
+    fn touch(&mut self, path: &str, effect: Effect, absolute: bool, at: At, text: &str, added: &str) {
         let changes = effect != Effect::Read;
         if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
             self.edits.push_back((at.position, at.seq, path.to_owned()));
@@ -253,6 +262,7 @@ impl Work {
             touched: at,
             names: VecDeque::new(),
             seen: VecDeque::new(),
+            excerpts: VecDeque::new(),
         });
         file.touched = at;
         file.absolute = absolute;
@@ -280,6 +290,13 @@ impl Work {
         });
         while file.names.len() > NAMES {
             file.names.pop_front();
+        }
+        for excerpt in excerpts(added) {
+            file.excerpts.retain(|(known, _)| *known != excerpt);
+            file.excerpts.push_back((excerpt, at));
+        }
+        while file.excerpts.len() > EXCERPTS {
+            file.excerpts.pop_front();
         }
     }
 
@@ -449,6 +466,34 @@ impl Work {
         }
         self.plan = self.tasks.iter().map(|(_, step, at)| (step.clone(), *at)).collect();
     }
+}
+
+/// The first lines of a text that name something new, in a few excerpts of one line.
+fn excerpts(text: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let mut named: Vec<u64> = Vec::new();
+    for line in text.lines().map(one_line).filter(|line| line.len() <= EXCERPT_LINE) {
+        let before = named.len();
+        terms::each(&line, |name| {
+            let key = terms::key(name);
+            if !named.contains(&key) {
+                named.push(key);
+            }
+        });
+        if named.len() == before {
+            continue;
+        }
+        let full = all.len() == EACH;
+        match all.last_mut() {
+            Some(last) if last.len() + line.len() <= EXCERPT => {
+                last.push_str(" ⏎ ");
+                last.push_str(&line);
+            }
+            _ if full => break,
+            _ => all.push(line),
+        }
+    }
+    all
 }
 
 /// Puts names at the end, each once, and lets the oldest go.
