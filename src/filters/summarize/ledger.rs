@@ -129,7 +129,7 @@ impl Ledger {
                 (Section::Request, 400.0, VERBATIM)
             } else if index == 0 {
                 (Section::Goal, 400.0, VERBATIM)
-            } else if kept || superseded.contains_key(&index) {
+            } else if kept || superseded.get(&index).is_some_and(|left| left.trim().is_empty()) {
                 continue;
             } else {
                 let recent = (index + 1) as f64 / count as f64;
@@ -161,7 +161,7 @@ impl Ledger {
                     let text = clipped(&prompt.text, limit * 3 / 4, limit / 4);
                     text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ⏎ ")
                 }
-                _ => one_line(&clipped(&prompt.text, 480, 180)),
+                _ => one_line(&clipped(superseded.get(&index).unwrap_or(&prompt.text), 480, 180)),
             };
             if !text.is_empty() {
                 lines.push(Line::new(section, text, prompt.seq, worth));

@@ -11,7 +11,7 @@ const TAIL: usize = 180;
 /// The task and the newest prompt are kept up to this many bytes.
 const WHOLE: usize = 6_000;
 
-/// A prompt up to this length can be taken back as a whole by a later one.
+/// A sentence up to this length can be taken back by a later one.
 const SHORT: usize = 300;
 
 /// Prompts compared with each other: the newest ones.
@@ -102,38 +102,80 @@ impl Prompts {
         wide * 250 / (letters + wide * 3 / 2).max(1)
     }
 
-    /// For each prompt that a later one took back, by its place in the list: the number of the later one.
-    pub(super) fn superseded(&self) -> HashMap<usize, u64> {
+    /// For each prompt of which a later one took something back, by its place in the list: what is left of it.
+    pub(super) fn superseded(&self) -> HashMap<usize, String> {
         let from = self.list.len().saturating_sub(COMPARED);
-        let texts: Vec<Option<Terms<'_>>> = self
-            .list
-            .iter()
-            .enumerate()
-            .map(|(i, p)| (i >= from && p.text.len() <= SHORT).then(|| Terms::of(&p.text)))
-            .collect();
-        let mut frequency: HashMap<u64, u32> = HashMap::new();
-        for terms in texts.iter().flatten() {
-            for word in &terms.all {
-                *frequency.entry(*word).or_default() += 1;
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (prompt, found) in self.list.iter().enumerate().skip(from) {
+            for text in sentences(&found.text) {
+                let terms = Terms::of(text);
+                parts.push(Part { prompt, text, gone: false, terms });
             }
         }
-        let count = texts.iter().flatten().count().max(1) as f64;
+        let mut frequency: HashMap<u64, u32> = HashMap::new();
+        for word in parts.iter().flat_map(|part| &part.terms.all) {
+            *frequency.entry(*word).or_default() += 1;
+        }
+        let count = parts.len().max(1) as f64;
         let weight = |word: &u64| (count / f64::from(frequency.get(word).copied().unwrap_or(1))).ln() + 0.1;
-        let mut found = HashMap::new();
-        for (new, terms) in texts.iter().enumerate() {
-            let (Some(terms), Some(prompt)) = (terms, self.list.get(new)) else { continue };
-            for (old, before) in texts.iter().enumerate().take(new) {
-                let Some(before) = before else { continue };
-                if !found.contains_key(&old) && terms.replaces(before, weight, is_reversal(&prompt.text)) {
-                    found.insert(old, prompt.seq);
+        // only what sets something can take back or be taken back
+        let sets: Vec<usize> = (0..parts.len())
+            .filter(|at| parts.get(*at).is_some_and(|p| !p.terms.values.is_empty() && p.text.len() <= SHORT))
+            .collect();
+        let mut touched: HashMap<usize, String> = HashMap::new();
+        for (n, old) in sets.iter().enumerate() {
+            let Some(before) = parts.get(*old) else { continue };
+            let later = sets.iter().skip(n + 1).filter_map(|new| parts.get(*new));
+            let mut later = later.filter(|new| new.prompt > before.prompt);
+            if later.any(|new| new.terms.replaces(&before.terms, weight, is_reversal(new.text))) {
+                touched.insert(before.prompt, String::new());
+                if let Some(before) = parts.get_mut(*old) {
+                    before.gone = true;
                 }
             }
         }
-        found
+        for part in parts.iter().filter(|part| !part.gone) {
+            if let Some(left) = touched.get_mut(&part.prompt) {
+                left.push_str(part.text);
+            }
+        }
+        touched
     }
 }
 
-/// The words of a short prompt.
+/// A sentence of a prompt.
+#[derive(Debug)]
+struct Part<'a> {
+    prompt: usize,
+    text: &'a str,
+    /// Whether a later one took it back.
+    gone: bool,
+    terms: Terms<'a>,
+}
+
+/// The sentences of a text; together they are the text.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, c)| *c);
+        let ends = match c {
+            '.' | '!' | '?' | ';' => next.is_some_and(char::is_whitespace),
+            '\n' | '。' | '！' | '？' | '；' => true,
+            _ => false,
+        };
+        if ends {
+            let end = at + c.len_utf8();
+            found.extend(text.get(start..end));
+            start = end;
+        }
+    }
+    found.extend(text.get(start..).filter(|rest| !rest.is_empty()));
+    found
+}
+
+/// The words of a sentence.
 #[derive(Debug)]
 struct Terms<'a> {
     all: HashSet<u64>,
@@ -237,7 +279,7 @@ mod tests {
         all
     }
 
-    fn superseded(texts: &[&str]) -> Vec<(usize, u64)> {
+    fn superseded(texts: &[&str]) -> Vec<(usize, String)> {
         let mut found: Vec<_> = prompts(texts).superseded().into_iter().collect();
         found.sort_unstable();
         found
@@ -251,15 +293,25 @@ mod tests {
             texts.extend(pair);
             superseded(&texts)
         };
-        assert_eq!(
-            with(["The port of the server is 8080.", "Change the port of the server to 9090."]),
-            [(4, 6)]
-        );
+        let gone = [(4, String::new())];
+        assert_eq!(with(["The port of the server is 8080.", "Change the port of the server to 9090."]), gone);
         assert_eq!(
             with(["Use `redis_one` as the cache.", "No, not `redis_one`: the cache is `redis_two`."]),
-            [(4, 6)]
+            gone
         );
-        assert_eq!(with(["端口用 8080。", "计划有变，端口改成 9090。"]), [(4, 6)]);
+        assert_eq!(with(["端口用 8080。", "计划有变，端口改成 9090。"]), gone);
+        assert_eq!(
+            with(["Set the retry limit to 5_a, please.", "For the retry limit take 9_b from now on."]),
+            gone
+        );
+        // a sentence goes, the others stay
+        assert_eq!(
+            with([
+                "Look at src/a_b.rs first. The port is p_8080.internal.\nNever touch c_d.",
+                "Run it again. I changed my mind: the port is 9090, not p_8080.internal."
+            ]),
+            [(4, "Look at src/a_b.rs first.\nNever touch c_d.".to_owned())]
+        );
         // other things with other values stay
         assert_eq!(
             with(["Never touch vendor/a_one.", "Never touch vendor/b_two and write tests for it."]),

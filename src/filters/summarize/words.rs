@@ -152,7 +152,7 @@ const RULES: [&str; 32] = [
 ];
 
 /// Words that take something back.
-const REVERSALS: [&str; 24] = [
+const REVERSALS: [&str; 28] = [
     "not ",
     "instead",
     "rather",
@@ -164,6 +164,8 @@ const REVERSALS: [&str; 24] = [
     "actually",
     "wrong",
     "correction",
+    "from now on",
+    "my mind",
     "不是",
     "不对",
     "改成",
@@ -177,6 +179,8 @@ const REVERSALS: [&str; 24] = [
     "更正",
     "不用",
     "应该是",
+    "从现在起",
+    "从现在开始",
 ];
 
 /// Words that lead to a result.
