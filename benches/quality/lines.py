@@ -14,6 +14,8 @@ from stream import content, is_message, names, strings, tokens
 REFERENCE = re.compile(r"[(（]\s*(#\d+(?:\s*(?:[,;、，…–-]|\.\.)?\s*#?\d+)*)\s*[)）]")
 WORD = re.compile(r"[A-Za-z]{3,}|[\u3400-\u9fff]")
 MOST = 0.6  # share of a line's words that must be in its records
+# What a ledger says of states in Chinese; each character would count as a word.
+OWN = re.compile("已解决|未解决|现已成功|已运行|成功|失败|在处理|之后|新建|修改|删除|移动|读取|搜索|写入|此后|改动")
 
 
 @dataclass
@@ -37,7 +39,7 @@ class Lines:
 
 
 class Records:
-    """The text behind each `seq`."""
+    """The text behind each `seq`; 0 is the session record, which has none."""
 
     def __init__(self, records):
         self.text, calls, self.other = defaultdict(str), defaultdict(list), defaultdict(set)
@@ -103,7 +105,7 @@ def check(records, ledger):
         if not seqs:
             made.untraced += 1
             made.failed.append(("no reference", said))
-        elif missing := [seq for seq in seqs if seq not in source.text]:
+        elif missing := [seq for seq in seqs if seq and seq not in source.text]:
             made.unresolved += 1
             made.failed.append((f"no record {missing[0]}", said))
         elif why := unsupported(plain, source.behind(seqs)):
@@ -131,7 +133,7 @@ def unsupported(text, source):
         short = body[at + len(name):at + len(name) + 2].lstrip()[:1] in ("…", ".") or body[max(at - 2, 0):at].rstrip()[-1:] == "…"
         if name not in source and name not in flat and not (short and name[:12] in source):
             return f"{name} is not in the record"
-    words = [word.lower() for word in WORD.findall(body)]
+    words = [word.lower() for word in WORD.findall(OWN.sub(" ", body))]
     known = sum(word in low for word in words)
     # short lines are mostly the ledger's own words, and have been judged by their names
     if len(words) >= 8 and known < MOST * len(words):

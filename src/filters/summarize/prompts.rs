@@ -1,7 +1,7 @@
 //! What the user said: every prompt, and which of them a later one took back.
 
 use super::terms;
-use super::words::{is_reversal, is_rule, is_wide};
+use super::words::{is_reversal, is_rule, is_wide, without_reversals};
 use std::collections::{HashMap, HashSet};
 
 /// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
@@ -13,6 +13,9 @@ const WHOLE: usize = 6_000;
 
 /// A sentence up to this length can be taken back by a later one.
 const SHORT: usize = 300;
+
+/// Most lines of a prompt of which sentences can be taken back.
+const LINES: usize = 4;
 
 /// Prompts compared with each other: the newest ones.
 const COMPARED: usize = 400;
@@ -107,6 +110,10 @@ impl Prompts {
         let from = self.list.len().saturating_sub(COMPARED);
         let mut parts: Vec<Part<'_>> = Vec::new();
         for (prompt, found) in self.list.iter().enumerate().skip(from) {
+            // what is pasted, logs and lists, is no ruling
+            if found.text.len() > 2 * SHORT || found.text.lines().nth(LINES).is_some() {
+                continue;
+            }
             for text in sentences(&found.text) {
                 let terms = Terms::of(text);
                 parts.push(Part { prompt, text, gone: false, terms });
@@ -183,25 +190,30 @@ struct Terms<'a> {
     small: HashSet<u64>,
     /// Numbers, codes, names, and what stands in quotes: what a setting can be set to.
     values: HashSet<&'a str>,
+    /// How many of them are pairs of wide characters, which overlap.
+    pairs: usize,
+}
+
+/// The words of a text that are not of wide characters.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || "_-./@:".contains(c)) || is_wide(c))
+        .map(|word| word.trim_matches(|c| "-.:/".contains(c) && !word.starts_with("--")))
+        .filter(|word| !word.is_empty())
 }
 
 impl<'a> Terms<'a> {
     fn of(text: &'a str) -> Terms<'a> {
-        let mut terms = Terms { all: HashSet::new(), small: HashSet::new(), values: HashSet::new() };
+        let mut terms =
+            Terms { all: HashSet::new(), small: HashSet::new(), values: HashSet::new(), pairs: 0 };
         let is_value = |word: &str| {
             word.bytes().any(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/'))
                 || word.bytes().skip(1).any(|b| b.is_ascii_uppercase())
                 || word.starts_with("--")
         };
-        for word in text.split(|c: char| !(c.is_alphanumeric() || "_-./@:".contains(c)) || is_wide(c)) {
-            let word = word.trim_matches(|c| "-.:/".contains(c) && !word.starts_with("--"));
-            if word.is_empty() {
-                continue;
-            }
-            if is_value(word) {
-                terms.values.insert(word);
-            }
-            let key = terms::key(&word.to_lowercase());
+        terms.values.extend(split(text).filter(|word| is_value(word)));
+        let plain = without_reversals(text);
+        for word in split(&plain) {
+            let key = terms::key(word);
             terms.all.insert(key);
             if word.len() <= 3 && !is_value(word) {
                 terms.small.insert(key);
@@ -216,10 +228,11 @@ impl<'a> Terms<'a> {
             }
         }
         let mut before: Option<char> = None;
-        for c in text.chars() {
+        for c in plain.chars() {
             let wide = is_wide(c) && c.is_alphabetic();
             if let (Some(b), true) = (before, wide) {
                 terms.all.insert(terms::key(&format!("{b}{c}")));
+                terms.pairs += 1;
             }
             before = wide.then_some(c);
         }
@@ -246,7 +259,12 @@ impl<'a> Terms<'a> {
                 shared += weight;
             }
         }
-        let needed = if reversal { 0.35 } else { 0.6 };
+        // one more character beside a pair makes two others
+        let needed = match (reversal, old.pairs > 0) {
+            (true, true) => 0.35,
+            (true, false) => 0.5,
+            (false, _) => 0.6,
+        };
         all > 0.0 && shared / all >= needed && (gone == 1 || shared > 0.0)
     }
 }
@@ -303,6 +321,14 @@ mod tests {
         assert_eq!(
             with(["Set the retry limit to 5_a, please.", "For the retry limit take 9_b from now on."]),
             gone
+        );
+        assert_eq!(
+            with(["Correction, the cache folder is a_1.", "Correction, the preview port is b_2."]),
+            []
+        );
+        assert_eq!(
+            with(["For the cache folder take a_1 from now on.", "For the branch take b_2 from now on."]),
+            []
         );
         // a sentence goes, the others stay
         assert_eq!(

@@ -236,6 +236,26 @@ pub(super) fn is_reversal(text: &str) -> bool {
     has(text, &REVERSALS)
 }
 
+/// A text in lower case without the words that take something back: they say nothing of what that is.
+pub(super) fn without_reversals(text: &str) -> String {
+    let mut text = text.to_lowercase();
+    for words in REVERSALS.iter().map(|words| words.trim()) {
+        let inside = |c: char| words.is_ascii() && (c.is_alphanumeric() || c == '_');
+        let mut from = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find(words)).map(|at| from + at) {
+            let end = at + words.len();
+            let before = text.get(..at).and_then(|t| t.chars().next_back());
+            let behind = text.get(end..).and_then(|t| t.chars().next());
+            from = end;
+            if !before.is_some_and(inside) && !behind.is_some_and(inside) {
+                text.replace_range(at..end, " ");
+                from = at + 1;
+            }
+        }
+    }
+    text
+}
+
 /// Whether a sentence sounds like a result.
 pub(super) fn is_result(text: &str) -> bool {
     has(text, &RESULTS)
