@@ -257,11 +257,12 @@ impl Ledger {
             }
             let seq = if changed { file.at.seq } else { file.touched.seq };
             let mut line = Line::new(Section::Files, text, seq, worth);
-            line.more.extend(file.names.iter().chain(&file.seen).rev().cloned());
-            lines.push(line);
             if matches!(file.fate, Fate::Deleted | Fate::Moved(_)) {
+                lines.push(line);
                 continue;
             }
+            line.more.extend(file.names.iter().chain(&file.seen).rev().cloned());
+            lines.push(line);
             for (excerpt, at) in file.excerpts.iter().filter(|(_, at)| whole || !at.kept) {
                 let text = format!("{} `{path}`: {excerpt}", language.pick("put into", "写入"));
                 let worth = 0.1 * self.recent(*at);

@@ -166,7 +166,7 @@ fn names_that_outputs_hold_again_and_again_are_told_where_they_stand() {
     let mut all = vec![said("user", "Look into it.")];
     for n in 1..6 {
         let input = json!({"file_path": format!("/w/src/part{n}.rs")});
-        let result = format!("fn only_here_{n}() {{ frame_reader() }}");
+        let result = format!("src/part1.rs:1: fn only_here_{n}() {{ frame_reader() }}");
         all.extend(did(&n.to_string(), "Read", input, "ok", &result));
     }
     all.extend((0..20).map(|n| said("assistant", &format!("Thought {n}."))));
@@ -174,7 +174,7 @@ fn names_that_outputs_hold_again_and_again_are_told_where_they_stand() {
     let text = told(&all);
     assert!(text.contains(": frame_reader (#"), "{text}");
     assert_eq!(text.matches("frame_reader").count(), 1, "{text}");
-    assert!(!text.contains("only_here"), "{text}");
+    assert!(!text.contains("only_here") && !text.contains("part1.rs`: src"), "{text}");
 }
 
 #[test]

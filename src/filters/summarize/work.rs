@@ -228,15 +228,19 @@ impl Work {
             self.touch(&path, effect, call.texts.contains(&path), called, text, added);
             moved = (effect == Effect::Move).then_some(path);
         }
-        let place = match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
-            (Some(file), _) => Some(&mut file.seen),
-            (None, Some(command)) => {
-                self.commands.get_mut(&terms::key(&told(command).1)).map(|c| &mut c.seen)
+        match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
+            (Some(file), _) => {
+                let path = &file.path;
+                let other: Vec<String> =
+                    seen.into_iter().filter(|name| !path.contains(name.as_str())).collect();
+                keep_newest(&mut file.seen, other, at.seq);
             }
-            (None, None) => None,
-        };
-        if let Some(place) = place {
-            keep_newest(place, seen, at.seq);
+            (None, Some(command)) => {
+                if let Some(command) = self.commands.get_mut(&terms::key(&told(command).1)) {
+                    keep_newest(&mut command.seen, seen, at.seq);
+                }
+            }
+            (None, None) => {}
         }
         if self.files.len() > self.entries {
             self.forget_files();
