@@ -18,7 +18,7 @@ const STEPS: usize = 60;
 pub(super) struct Call {
     /// Files it touches when it works, in order.
     pub(super) files: Vec<(String, Effect)>,
-    /// What a patch says of each of them, in the same order; of other calls `texts` tells.
+    /// What a patch leaves in each of them, as far as it shows it, in the same order; of other calls `texts` tells.
     pub(super) parts: Vec<String>,
     /// The lines that a patch puts into each of them, in the same order.
     pub(super) added: Vec<String>,
@@ -202,7 +202,7 @@ impl Call {
         };
         for line in patch.lines() {
             let Some(rest) = line.strip_prefix("*** ") else {
-                if let (Some(part), Some(b'+' | b'-' | b' ' | b'@')) =
+                if let (Some(part), Some(b'+' | b' ' | b'@')) =
                     (self.parts.last_mut(), line.bytes().next())
                 {
                     push(part, line.get(1..).unwrap_or(""));
