@@ -202,9 +202,7 @@ impl Call {
         };
         for line in patch.lines() {
             let Some(rest) = line.strip_prefix("*** ") else {
-                if let (Some(part), Some(b'+' | b' ' | b'@')) =
-                    (self.parts.last_mut(), line.bytes().next())
-                {
+                if let (Some(part), Some(b'+' | b' ' | b'@')) = (self.parts.last_mut(), line.bytes().next()) {
                     push(part, line.get(1..).unwrap_or(""));
                     if let (Some(added), Some(line)) = (self.added.last_mut(), line.strip_prefix('+')) {
                         push(added, line);

@@ -17,14 +17,19 @@ const KNOWN: usize = 1 << 16;
 pub(super) fn each<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        let Some(start) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| is_part(*b))) else {
-            return;
-        };
-        let start = at + start;
-        let rest = bytes.get(start..).unwrap_or_default();
-        let len = rest.iter().position(|b| !is_part(*b)).unwrap_or(rest.len());
+    while let Some(skipped) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| class(*b) != 0)) {
+        let start = at + skipped;
+        let mut found_in = 0;
+        let rest = bytes.get(start..).unwrap_or_default().iter();
+        let len = rest.map(|b| class(*b)).take_while(|class| *class != 0).fold(0, |len, class| {
+            found_in |= class;
+            len + 1
+        });
         at = start + len;
+        // most words are letters alone, and no names
+        if found_in & TELLING == 0 {
+            continue;
+        }
         let Some(run) = text.get(start..at).filter(|run| (SHORTEST..=LONGEST).contains(&run.len())) else {
             continue;
         };
@@ -37,9 +42,28 @@ pub(super) fn each<'a>(text: &'a str, mut found: impl FnMut(&'a str)) {
     }
 }
 
-/// Whether a byte can be part of a name.
-fn is_part(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'@' | b'-')
+/// What bytes of a name can be; every other byte is 0.
+const LETTER: u8 = 1;
+/// Without any of these a run is no name.
+const TELLING: u8 = 2;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut b = 0;
+    while b < 256 {
+        let byte = b as u8;
+        classes[b] = match byte {
+            b'a'..=b'z' => LETTER,
+            b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b'@' | b'-' => TELLING,
+            _ => 0,
+        };
+        b += 1;
+    }
+    classes
+};
+
+fn class(b: u8) -> u8 {
+    CLASSES.get(usize::from(b)).copied().unwrap_or(0)
 }
 
 /// The name in a run of such bytes, if it is one.

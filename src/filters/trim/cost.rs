@@ -1,6 +1,5 @@
 //! What a record costs the target's model.
 
-use super::forms::INPUT;
 use crate::record::{Harness, Origin, Role};
 use crate::stream::json::{self, Text, Value};
 use crate::stream::{Head, Record};
@@ -8,6 +7,9 @@ use crate::tokens::{Counter, Family, estimate_escaped, image};
 
 /// What a document costs, in tokens. Vendors count its pages, which nobody here looks at.
 const DOCUMENT: u64 = 1_500;
+
+/// Longest text of a call's input that is kept whole where it must be short, in bytes.
+pub(super) const INPUT: usize = 240;
 
 /// Results longer than this, in bytes as they are escaped, may cost less in one line.
 const MASK: usize = 100;

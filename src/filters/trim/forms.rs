@@ -1,6 +1,6 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
-use super::cost::image_data;
+use super::cost::{INPUT, image_data};
 use crate::record::{Origin, Role, Status};
 use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
 use crate::stream::{By, Draft, Error, Head, Result, number};
@@ -39,8 +39,7 @@ const ERROR_LINE: usize = 200;
 /// Most error lines that are looked for, of each word.
 const ERROR_LINES: usize = 50;
 
-/// Longest text of a call's input that is kept whole, and what is kept of a longer one, in bytes.
-pub(super) const INPUT: usize = 240;
+/// What is kept of a text of a call's input that is longer than [`INPUT`], in bytes.
 const INPUT_HEAD: usize = 120;
 
 /// Depth from which on a call's input is not looked into.

@@ -218,7 +218,7 @@ impl Window<'_> {
                 let id = head.tool_call_id.map(|t| super::hash_text(t));
                 let file = (role == Role::ToolCall).then(|| touched(&head, value)).flatten();
                 // a short one costs hardly more than its size told
-                let long = content.filter(|input| role == Role::ToolCall && input.raw().len() > forms::INPUT);
+                let long = content.filter(|input| role == Role::ToolCall && input.raw().len() > cost::INPUT);
                 let plans = long.is_some_and(is_plan);
                 Ok((Cost { tokens, sure: counters.last }, length, images, id, file, plans))
             })?;
