@@ -4,6 +4,7 @@ pub mod pair;
 pub mod redact;
 pub mod summarize;
 pub mod trim;
+mod typed;
 
 use crate::stream::{Record, Result, Sink};
 

@@ -1,6 +1,7 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
 use super::cost::{INPUT, image_data};
+use crate::filters::typed::Lines;
 use crate::record::{Origin, Role, Status};
 use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
 use crate::stream::{By, Draft, Error, Head, Result, number};
@@ -18,6 +19,10 @@ pub(super) enum Form {
     Plain,
     /// Head, tail and lines that tell of errors, about so many bytes in all.
     Condensed(u64),
+    /// Of a prompt what the user typed and what other prompts do not hold, about so many bytes.
+    Typed(u64),
+    /// The lines of a result that tell most, and how much it was.
+    Told,
     /// One line: how much it was and whether it worked.
     Masked,
     /// One line: what it told is told again later.
@@ -39,6 +44,13 @@ const ERROR_LINE: usize = 200;
 /// Most error lines that are looked for, of each word.
 const ERROR_LINES: usize = 50;
 
+/// A result up to this length is never masked, in bytes.
+const BRIEF: usize = 250;
+
+/// Lines of a successful run that are told, and most of one of them, in bytes.
+const TOLD: usize = 3;
+const TOLD_LINE: usize = 120;
+
 /// What is kept of a text of a call's input that is longer than [`INPUT`], in bytes.
 const INPUT_HEAD: usize = 120;
 
@@ -56,7 +68,7 @@ const ERROR_WORDS: [&str; 9] =
 ///
 /// # Errors
 /// The line is no record.
-pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> {
+pub(super) fn twin(line: &[u8], form: Form, lines: &Lines, tape: &mut Tape) -> Result<Vec<u8>> {
     let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
     let head = Head::scanned(value)?;
     let mut out = Vec::with_capacity(1024);
@@ -75,14 +87,19 @@ pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> 
     let content = value.get("content");
     match form {
         Form::Plain => plain(&mut out, content),
-        Form::Masked | Form::Superseded => {
-            write_string(&mut out, &mask(&head, value, form == Form::Superseded));
+        Form::Masked | Form::Told | Form::Superseded => write_string(&mut out, &mask(&head, value, form)),
+        Form::Typed(bytes) => {
+            let text = content.map(body).unwrap_or_default();
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            write_string(&mut out, &typed(&text, lines, bytes));
         }
         Form::Condensed(bytes) => {
             let text = content.map(body).unwrap_or_default();
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let errors = head.role == Some(Role::ToolResult);
-            write_string(&mut out, &condense(&text.shown, text.length, bytes, errors));
+            let result = head.role == Some(Role::ToolResult);
+            let shown = if result { plain_text(&text.shown) } else { Cow::Borrowed(&*text.shown) };
+            let length = if shown.len() < text.shown.len() { shown.len() } else { text.length };
+            write_string(&mut out, &condense(&shown, length, bytes, result));
         }
         Form::Whole | Form::Short | Form::Bare | Form::Gone => match content {
             Some(content) => out.extend_from_slice(content.raw()),
@@ -330,11 +347,76 @@ fn error_lines(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     lines.into_iter().map(|(start, end)| start..end).collect()
 }
 
+/// A prompt in about so many bytes: the words of the user first.
+fn typed(text: &Shown<'_>, lines: &Lines, bytes: usize) -> String {
+    let typed = lines.apart(&text.shown, 2);
+    if typed.words.len() + 200 > bytes || typed.rest.is_empty() {
+        let words = if typed.words.is_empty() { &typed.rest } else { &typed.words };
+        return condense(words, words.len(), bytes, false);
+    }
+    let rest = condense(&typed.rest, typed.rest.len(), bytes - typed.words.len(), false);
+    if typed.words.is_empty() { rest } else { format!("{}\n\n{rest}", typed.words) }
+}
+
+/// The text of a content; of a very long one its two ends.
+pub(super) fn text(content: Value<'_>) -> String {
+    body(content).shown.into_owned()
+}
+
+/// A result without colours and without what a terminal writes over: of a line with carriage returns, the last part.
+fn plain_text(text: &str) -> Cow<'_, str> {
+    if memchr::memchr2(0x1b, b'\r', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim_end_matches(['\r', '\n']);
+        let shown = shown.rsplit('\r').next().unwrap_or(shown);
+        let mut chars = shown.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\u{1b}' => escape(&mut chars),
+                c => out.push(c),
+            }
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Skips what follows the escape character of a terminal's control sequence.
+fn escape(chars: &mut std::str::Chars<'_>) {
+    match chars.clone().next() {
+        Some('[') => {
+            chars.next();
+            chars.by_ref().find(|c| ('\u{40}'..='\u{7e}').contains(c));
+        }
+        // a title, ended by a bell or by ESC \
+        Some(']') => {
+            let mut last = ' ';
+            chars.by_ref().find(|c| {
+                let end = *c == '\u{7}' || (last == '\u{1b}' && *c == '\\');
+                last = *c;
+                end
+            });
+        }
+        _ => {
+            chars.next();
+        }
+    }
+}
+
 /// One line for a result: how much it was, whether it worked, and if not, why.
-fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
+fn mask(head: &Head<'_>, value: Value<'_>, form: Form) -> String {
     let text = value.get("content").map(body).unwrap_or_default();
+    if text.length <= BRIEF {
+        // it is hardly longer than what would stand for it
+        return plain_text(&text.shown).into_owned();
+    }
     let size = grouped(text.length as u64);
-    if superseded {
+    if form == Form::Superseded {
         return format!("[tool result omitted: {size} bytes; the file is read or written again later]");
     }
     let code = value.get("exit_code").and_then(|c| c.u64());
@@ -345,11 +427,21 @@ fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
         (_, Some(Status::Ok)) => ", ok".to_owned(),
         _ => String::new(),
     };
+    let plain = plain_text(&text.shown);
+    if form == Form::Told && !failed {
+        // what a run says last is how it went
+        let mut last: Vec<&str> = plain.lines().rev().filter(|l| !l.trim().is_empty()).take(TOLD).collect();
+        last.reverse();
+        let shown = |line: &&str| line.get(..floor(line, line.len().min(TOLD_LINE))).unwrap_or("").to_owned();
+        let last: Vec<String> = last.iter().map(shown).collect();
+        return format!("[tool result omitted: {size} bytes{how}; its last lines:]\n{}", last.join("\n"));
+    }
     let why = failed.then(|| {
-        let line = error_lines(&text.shown, 0..text.shown.len()).into_iter().next();
-        let line = line.and_then(|l| text.shown.get(l)).or_else(|| text.shown.lines().next());
+        let line = error_lines(&plain, 0..plain.len()).into_iter().next();
+        let line = line.and_then(|l| plain.get(l)).or_else(|| plain.lines().next());
         let line = line.unwrap_or_default().trim();
-        format!(": {}", line.get(..floor(line, line.len().min(100))).unwrap_or_default())
+        let most = if form == Form::Told { ERROR_LINE } else { 100 };
+        format!(": {}", line.get(..floor(line, line.len().min(most))).unwrap_or_default())
     });
     format!("[tool result omitted: {size} bytes{how}{}]", why.unwrap_or_default())
 }
@@ -433,7 +525,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn made(line: &str, form: Form) -> serde_json::Value {
-        let twin = twin(line.as_bytes(), form, &mut Tape::new()).unwrap();
+        let twin = twin(line.as_bytes(), form, &Lines::default(), &mut Tape::new()).unwrap();
         serde_json::from_slice(&twin).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&twin)))
     }
 
