@@ -1,5 +1,6 @@
 //! Filters: records in, records out.
 
+mod ends;
 pub mod pair;
 pub mod redact;
 pub mod summarize;

@@ -5,7 +5,6 @@
 //! stream does not tell where the text is from. What does: a block that is headed as the user's input, passages that
 //! stand in the prompt more than once, and long lines that other prompts hold as well.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
@@ -31,17 +30,8 @@ pub(super) struct Typed {
     pub(super) words: String,
     /// Everything else, each passage once, without what other prompts hold as well.
     pub(super) rest: String,
-}
-
-impl Typed {
-    /// As one text, the words first.
-    pub(super) fn text(&self) -> Cow<'_, str> {
-        match (self.words.is_empty(), self.rest.is_empty()) {
-            (true, _) => Cow::Borrowed(&self.rest),
-            (_, true) => Cow::Borrowed(&self.words),
-            _ => Cow::Owned(format!("{}\n\n{}", self.words, self.rest)),
-        }
-    }
+    /// Whether the prompt has a place for the words of the user: the rest is not theirs.
+    pub(super) template: bool,
 }
 
 /// The long lines of the prompts so far, and how many prompts hold each.
@@ -66,9 +56,11 @@ impl Lines {
     /// prompt that was not noted, 2 for one that was.
     pub(super) fn apart(&self, prompt: &str, times: u32) -> Typed {
         if prompt.len() < SHORT {
-            return Typed { words: String::new(), rest: prompt.to_owned() };
+            return Typed { rest: prompt.to_owned(), ..Typed::default() };
         }
-        let (words, around) = match input(prompt) {
+        let found = input(prompt);
+        let template = found.is_some();
+        let (words, around) = match found {
             Some((words, before, after)) => (words, format!("{}\n{}", before.trim_end(), after.trim_start())),
             None => ("", prompt.to_owned()),
         };
@@ -99,14 +91,15 @@ impl Lines {
             rest.push_str(line);
             rest.push('\n');
         }
-        let rest = rest.trim().to_owned();
-        Typed { words: words.trim().to_owned(), rest: if rest == CUT { String::new() } else { rest } }
+        let rest = rest.trim();
+        let rest = rest.strip_prefix(CUT).unwrap_or(rest).trim();
+        Typed { words: words.trim().to_owned(), rest: rest.to_owned(), template }
     }
 }
 
 /// The block that a heading calls the input of the user, and what stands before and behind it.
 fn input(prompt: &str) -> Option<(&str, &str, &str)> {
-    let mut at = 0;
+    let (mut at, mut heading) = (0, 0);
     let mut headed = false;
     let mut lines = prompt.split_inclusive('\n');
     while let Some(line) = lines.next() {
@@ -117,7 +110,7 @@ fn input(prompt: &str) -> Option<(&str, &str, &str)> {
             let end = inside.find("\n```").map_or_else(|| inside.starts_with("```").then_some(0), |n| Some(n + 1))?;
             let behind = inside.get(end..)?;
             let behind = behind.split_once('\n').map_or("", |(_, rest)| rest);
-            return Some((inside.get(..end)?, prompt.get(..at)?, behind));
+            return Some((inside.get(..end)?, prompt.get(..heading)?, behind));
         }
         if !shown.is_empty() {
             let lower = shown.to_lowercase();
@@ -126,6 +119,7 @@ fn input(prompt: &str) -> Option<(&str, &str, &str)> {
                 && ["user input", "arguments", "user request", "用户输入", "用户请求"]
                     .iter()
                     .any(|words| lower.contains(words));
+            heading = at;
         }
         at += line.len();
     }
@@ -167,7 +161,7 @@ mod tests {
         assert!(typed.rest.len() < 200, "{typed:?}");
         lines.note(&second);
         let typed = lines.apart(&first, 2);
-        assert!(typed.text().starts_with("Port the duck") && typed.text().len() < 300, "{typed:?}");
+        assert!(typed.words.starts_with("Port the duck") && typed.rest.len() < 250, "{typed:?}");
     }
 
     #[test]

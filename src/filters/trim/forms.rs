@@ -1,6 +1,7 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
 use super::cost::{INPUT, image_data};
+use crate::filters::ends::tail;
 use crate::filters::typed::Lines;
 use crate::record::{Origin, Role, Status};
 use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
@@ -43,6 +44,9 @@ const ERROR_LINE: usize = 200;
 
 /// Most error lines that are looked for, of each word.
 const ERROR_LINES: usize = 50;
+
+/// Of a template, what is kept beside the words of the user, in bytes.
+const TEMPLATE: usize = 1_200;
 
 /// A result up to this length is never masked, in bytes.
 const BRIEF: usize = 250;
@@ -233,20 +237,6 @@ fn shown(text: Text<'_>) -> Shown<'_> {
     Shown { shown: both.into(), length: raw.len() }
 }
 
-/// The end of an escaped text from some line's start on, decoded.
-fn tail(raw: &[u8], bytes: usize) -> String {
-    let from = raw.len().saturating_sub(bytes);
-    for at in memmem::find_iter(raw.get(from..).unwrap_or_default(), b"\\n").map(|at| from + at).take(64) {
-        let slashes = raw.get(..at).unwrap_or_default().iter().rev().take_while(|b| **b == b'\\').count();
-        if slashes % 2 == 0 {
-            let body = [b"\"", raw.get(at + 2..).unwrap_or_default(), b"\""].concat();
-            // the line was scanned, so this can only be a string
-            return serde_json::from_slice(&body).unwrap_or_default();
-        }
-    }
-    String::new()
-}
-
 /// Head, tail and lines that tell of errors, in about so many bytes, and how much is missing.
 ///
 /// `length` is that of the whole text, of which `text` may show the ends alone.
@@ -354,7 +344,9 @@ fn typed(text: &Shown<'_>, lines: &Lines, bytes: usize) -> String {
         let words = if typed.words.is_empty() { &typed.rest } else { &typed.words };
         return condense(words, words.len(), bytes, false);
     }
-    let rest = condense(&typed.rest, typed.rest.len(), bytes - typed.words.len(), false);
+    // of what is not the user's, enough to know the template
+    let room = if typed.template { (bytes - typed.words.len()).min(TEMPLATE) } else { bytes - typed.words.len() };
+    let rest = condense(&typed.rest, typed.rest.len(), room, false);
     if typed.words.is_empty() { rest } else { format!("{}\n\n{rest}", typed.words) }
 }
 
