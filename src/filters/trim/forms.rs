@@ -2,9 +2,8 @@
 
 use super::cost::{INPUT, image_data};
 use crate::filters::redact::detect::{cut_after, cut_before, secret_at};
-use crate::record::{Origin, Role, Status};
-use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
-use crate::stream::{By, Draft, Error, Head, Result, number};
+use crate::json::{Kind, Tape, Text, Value, write_escaped, write_string};
+use crate::record::{By, Draft, Error, Head, Origin, Result, Role, Status, number};
 use crate::tokens::image;
 use memchr::memmem;
 use std::borrow::Cow;

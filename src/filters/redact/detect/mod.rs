@@ -36,7 +36,7 @@ mod tests;
 pub(crate) use whole::{cut_after, cut_before, secret_at};
 
 use super::rules::{self, Rule, Shape};
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use keywords::Keywords;
 use scan::{Found, Scan};
 use std::ops::ControlFlow;
