@@ -2,8 +2,8 @@
 
 use super::line::Fields;
 use crate::agents::speech;
+use crate::json::Text;
 use crate::record::Harness;
-use crate::stream::json::Text;
 
 /// How the summary of a compaction begins; 1.0 and others write it into a line that does not say so.
 const CONTINUED: &str = "This session is being continued from a previous conversation";
@@ -85,11 +85,11 @@ pub(super) fn is_utc_time(raw: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
 
     fn with<T>(text: &str, look: impl FnOnce(Text<'_>) -> T) -> T {
         let mut line = Vec::new();
-        crate::stream::json::write_string(&mut line, text);
+        crate::json::write_string(&mut line, text);
         let mut tape = Tape::new();
         look(tape.parse(&line).unwrap().text().unwrap())
     }
