@@ -7,7 +7,8 @@ pub mod summarize;
 pub mod trim;
 mod typed;
 
-use crate::stream::{Record, Result, Sink};
+use crate::record::{Record, Result};
+use crate::stream::Sink;
 
 /// A stage of a pipeline. It is pushed record by record, so it may hold back, and several can be chained in
 /// one process with the same bytes as a shell pipeline.

@@ -45,9 +45,9 @@ mod tests;
 
 use super::Filter;
 use super::ends::tail;
-use crate::record::{Budget, End, Harness, Origin, Reason, Role, Session, Status};
-use crate::stream::json::{Tape, Value, write_string};
-use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
+use crate::json::{Tape, Value, write_string};
+use crate::record::{number, with_fields, Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session, Status};
+use crate::stream::{Sink, Spool};
 use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
 use choose::Print;

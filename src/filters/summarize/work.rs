@@ -6,8 +6,7 @@ use super::prompts::{clipped, floor};
 use super::runs::{Failing, Run, Runs, SHOWN};
 use super::terms;
 use super::words::is_announcement;
-use crate::record::Status;
-use crate::record::shell::Effect;
+use crate::record::{shell::Effect, Status};
 use std::collections::{HashMap, VecDeque};
 
 /// Calls that wait for their result at one time; more are never open in a real session.

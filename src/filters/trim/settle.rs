@@ -2,9 +2,9 @@
 
 use super::forms::{self, Form};
 use super::{Counters, Entry, Item, Options, Part, SMALL, State, condensed, cost, hash, original, trimmed};
-use crate::record::{Budget, Role};
-use crate::stream::json::{Kind, Tape, Value};
-use crate::stream::{Error, Head, Result, Sink};
+use crate::json::{Kind, Tape, Value};
+use crate::record::{Budget, Error, Head, Result, Role};
+use crate::stream::Sink;
 use crate::tokens::{Counter, Family};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
