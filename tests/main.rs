@@ -21,3 +21,4 @@ mod seen;
 mod summarize;
 mod support;
 mod trim;
+mod windows;

@@ -213,8 +213,8 @@ pub struct WriteOptions {
     pub root: Option<PathBuf>,
     /// Directory of the new session instead of the source's.
     pub project: Option<PathBuf>,
-    /// Pairs of path prefixes, another machine's and this one's.
-    pub map_path: Vec<(String, String)>,
+    /// Pairs of folders, another machine's (see [`crate::record::path`]) and this one's.
+    pub map_path: Vec<(String, PathBuf)>,
     /// Title instead of the source's.
     pub title: Option<String>,
     /// Text turns only.

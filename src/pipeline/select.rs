@@ -7,6 +7,7 @@
 
 use crate::agents::{Agent, Found, OWN_FOLDER, Peek};
 use crate::record::Problems;
+use crate::record::path::is_of_windows;
 use crate::stream::{Error, Report, Result, World};
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
@@ -126,6 +127,8 @@ struct Search<'s> {
 impl<'s> Search<'s> {
     fn new(agents: &'s [&'static dyn Agent], wanted: &'s Wanted, world: &'s World) -> Result<Search<'s>> {
         let project = match &wanted.project {
+            // of another machine: there is no such folder here
+            Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
             Some(project) => world.resolve(project),
             None => world.directory().to_owned(),
         };

@@ -3,6 +3,7 @@
 //! The types below are the routing vocabulary and the records that frame a session. Messages are not
 //! deserialised as a whole anywhere: stages look at their head and splice bytes (see `stream`).
 
+pub mod path;
 mod problems;
 mod session;
 pub mod shell;

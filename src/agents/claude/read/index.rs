@@ -6,6 +6,7 @@
 
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
+use crate::record::path::joined;
 use crate::record::{Lineage, Problems, problem};
 use crate::stream::json::{self, Tape, Text, Value};
 use crate::stream::{Error, Lines, Native, Result, Row, Table};
@@ -798,17 +799,19 @@ impl Index {
     fn call(&mut self, block: &Block<'_>, line: &Fields<'_>) {
         let (Some(id), Some(name), Some(input)) = (block.id, block.name, block.input) else { return };
         let path = |key| input.get(key).and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let directory = || line.cwd.map(|t| t.decode());
+        let file = |key| path(key).map(|p| joined(directory().as_deref(), &p));
         let key = self.hash(id);
         match &*name.decode() {
-            "Write" => self.facts.files.write(key, path("file_path")),
-            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, path("file_path")),
-            "NotebookEdit" => self.facts.files.edit(key, path("notebook_path")),
+            "Write" => self.facts.files.write(key, file("file_path")),
+            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, file("file_path")),
+            "NotebookEdit" => self.facts.files.edit(key, file("notebook_path")),
             "Read" | "NotebookRead" => {
-                self.facts.files.read(key, path("file_path").or_else(|| path("notebook_path")))
+                self.facts.files.read(key, file("file_path").or_else(|| file("notebook_path")))
             }
             "Bash" => {
                 if let Some(command) = path("command") {
-                    self.facts.files.shell(key, &command, line.cwd.map(|t| t.decode()).as_deref());
+                    self.facts.files.shell(key, &command, directory().as_deref());
                 }
             }
             _ => {}

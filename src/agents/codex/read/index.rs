@@ -480,5 +480,5 @@ fn directory_of_context(message: Value<'_>) -> Option<String> {
     let between = |from: &str, to: &str| Some(words.split_once(from)?.1.split_once(to)?.0.trim().to_owned());
     between("<cwd>", "</cwd>")
         .or_else(|| between("Current working directory:", "\n"))
-        .filter(|d| d.starts_with('/'))
+        .filter(|d| crate::record::path::is_absolute(d))
 }
