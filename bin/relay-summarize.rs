@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         let mut source = Source::new(stage.input()?, "stdin");
         filter::run(&mut source, &mut filter, stage.via.clone(), &mut stage.out, &mut stage.report)?;
         for text in filter.take_texts() {
-            stage.out.line(&text)?;
+            stage.out.text(&text)?;
         }
         for warning in filter.take_warnings() {
             stage.report.say(&warning);

@@ -22,6 +22,7 @@
 mod config;
 mod progress;
 mod redact;
+mod size;
 mod summarize;
 mod terminal;
 mod trim;
@@ -30,16 +31,18 @@ mod write;
 pub use config::{Agent as AgentConfig, Config};
 pub use redact::Redaction;
 pub use summarize::Summarizing;
-pub use terminal::{is_unsafe, safe, safe_json};
+pub use size::{Amount, amount, positive, seconds, size};
+pub use terminal::{safe, safe_json, safe_lines};
 pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Via};
-use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World, one_by_one};
+use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World, longest_line, one_by_one};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +64,9 @@ struct Common {
     /// Do not note this command in the session's `via`
     #[arg(long)]
     no_via: bool,
+    /// Refuse input with a line of more bytes than this: 512m, 2g
+    #[arg(long, value_name = "BYTES", default_value = "512m", value_parser = positive)]
+    max_line: u64,
 }
 
 /// How a command that did its work ends.
@@ -140,6 +146,15 @@ impl Stdout {
         }?;
         self.output.flush()
     }
+
+    /// Prints a text of several lines.
+    pub fn text(&mut self, text: &str) -> Result<()> {
+        match self.terminal {
+            true => self.output.put(safe_lines(text).as_bytes()),
+            false => self.output.put(text.as_bytes()),
+        }?;
+        self.output.flush()
+    }
 }
 
 impl Sink for Stdout {
@@ -169,8 +184,10 @@ pub struct Report {
 impl Report {
     /// Prints one line. Not being able to complain is no reason to fail: there is no one left to tell.
     fn print(&mut self, head: &str, text: &str) {
-        self.progress.clear();
-        let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
+        let mut line = self.progress.wiped().to_owned();
+        // one write, so that lines of the commands of a pipe do not mix; writing into a String cannot fail
+        let _ = writeln!(line, "{head}: {}", safe(text));
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     /// Whether people look at it rather than a file or program.
@@ -254,6 +271,7 @@ fn run<A: Parser>(
         Err(Stop::Usage(e)) => return finish(out, report, stream, Err(e.into())),
     };
     report.quiet = common.quiet;
+    longest_line(common.max_line);
     report.progress = Progress::new(common.progress && io::stderr().is_terminal());
     let surroundings = || -> Result<_> {
         let world = World::of_process()?;
@@ -354,7 +372,7 @@ fn options(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let mut found = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if matches!(id, "quiet" | "progress") {
+        if matches!(id, "quiet" | "progress" | "max_line") {
             continue;
         }
         let given = matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);

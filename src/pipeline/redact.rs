@@ -234,6 +234,10 @@ fn choice(options: &Options, world: &World) -> Result<Choice> {
 /// A file that people write by hand.
 fn small(path: &Path) -> Result<Vec<u8>> {
     let place = path.display().to_string();
+    // not even opened when it is something else: a pipe would wait for ever
+    if !std::fs::metadata(path).map_err(Error::io(&place))?.is_file() {
+        return Err(Error::failed(format!("{place}: is not a plain file")).with_hint("name a file"));
+    }
     let file = File::open(path).map_err(Error::io(&place))?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Error::io(&place))?;

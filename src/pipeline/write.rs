@@ -360,7 +360,11 @@ impl Sessions<'_, '_> {
                 }
             }
             State::Doomed(e) => {
+                // whatever else is in it, a file cannot be put back
                 let head = record.head();
+                if self.options.write.restore {
+                    return Err(e);
+                }
                 if head.is_live() && head.origin.is_none() && head.role != Some(Role::System) {
                     return Err(e);
                 }

@@ -3,12 +3,14 @@
 //! The types below are the routing vocabulary and the records that frame a session. Messages are not
 //! deserialised as a whole anywhere: stages look at their head and splice bytes (see `stream`).
 
+mod hidden;
 pub mod path;
 mod problems;
 mod session;
 pub mod shell;
 mod words;
 
+pub use hidden::is_hidden;
 pub use problems::{Place, Problem, Problems, problem};
 pub use session::{Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Session, Via};
 pub use words::{Harness, Origin, Reason, Role, Status};

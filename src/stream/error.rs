@@ -1,5 +1,6 @@
 //! What can go wrong, and what it means for the exit code.
 
+use super::lines::TooLong;
 use crate::record::Abort;
 use std::io;
 
@@ -73,6 +74,9 @@ impl Error {
     pub fn io(place: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         move |cause| match cause.kind() {
             io::ErrorKind::BrokenPipe => Error::Closed,
+            io::ErrorKind::Other if TooLong::is(&cause) => {
+                Error::input(place, cause.to_string()).with_hint("if it is meant to be so long: --max-line 2g")
+            }
             _ => Error::Io { place: place.into(), cause },
         }
     }

@@ -12,6 +12,7 @@
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
+//! | `leftover` | what a signal must not leave behind |
 //! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
 //! | `runner` | commands that a stage has run for it |
@@ -20,6 +21,7 @@
 mod draft;
 mod error;
 pub mod json;
+mod leftover;
 mod lines;
 mod native;
 mod nearest;
@@ -38,7 +40,8 @@ mod world;
 
 pub use draft::{By, Draft, number};
 pub use error::{Error, Result};
-pub use lines::{Line, Lines};
+pub use leftover::{Guard, Leftover, guarded};
+pub use lines::{Line, Lines, longest_line};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};

@@ -1,5 +1,6 @@
 //! A session file of an agent, read twice.
 
+use super::lines::Capped;
 use super::source::{Compression, decompressed};
 use super::{Error, Result};
 use std::fs::File;
@@ -78,7 +79,7 @@ impl Native {
 }
 
 fn spooled(raw: impl Read + 'static, name: &str) -> Result<File> {
-    let mut plain = decompressed(raw).map_err(Error::io(name))?;
+    let mut plain = Capped::new(decompressed(raw).map_err(Error::io(name))?);
     let mut file = tempfile::tempfile().map_err(Error::io(super::TEMPORARY))?;
     io::copy(&mut plain, &mut file).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {

@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all, and never in the place of another one.
 
-use super::{Error, Result};
+use super::{Error, Guard, Leftover, Result, guarded};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,14 +10,15 @@ use tempfile::NamedTempFile;
 /// A file on its way to its place.
 ///
 /// Its bytes gather under another name in the target folder, one that no agent takes for a session. What
-/// is dropped before [`Placing::persist`] leaves nothing, not even the folders that were made for it; a
-/// kill can leave the file under its other name.
+/// is dropped before [`Placing::persist`] leaves nothing, not even the folders that were made for it, and so does a
+/// signal; only KILL can leave the file under its other name.
 #[derive(Debug)]
 pub struct Placing {
     file: NamedTempFile,
     target: PathBuf,
     // behind `file`: it must be gone before its folders can go
     _made: MadeFolders,
+    _guard: Guard,
 }
 
 impl Placing {
@@ -31,13 +32,19 @@ impl Placing {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let made = MadeFolders::make(folder)?;
-        let file = tempfile::Builder::new()
-            .prefix(".relay-")
-            .suffix(".part")
-            .tempfile_in(folder)
-            .map_err(|e| Error::io(folder.display().to_string())(inner(e)))?;
-        Ok(Placing { file, target: target.to_owned(), _made: made })
+        let make = || {
+            let made = MadeFolders::make(folder)?;
+            let file = tempfile::Builder::new()
+                .prefix(".relay-")
+                .suffix(".part")
+                .tempfile_in(folder)
+                .map_err(|e| Error::io(folder.display().to_string())(inner(e)))?;
+            let mut things = vec![Leftover::File(file.path().to_owned())];
+            things.extend(made.0.iter().rev().cloned().map(Leftover::Folder));
+            Ok(((file, made), things))
+        };
+        let ((file, made), guard) = guarded(make)?;
+        Ok(Placing { file, target: target.to_owned(), _made: made, _guard: guard })
     }
 
     /// The file, to be written from its start.
@@ -55,7 +62,7 @@ impl Placing {
     /// # Errors
     /// The disk is full, or something stands in that place by now.
     pub fn persist(self) -> Result<()> {
-        let Placing { file, target, _made } = self;
+        let Placing { file, target, _made, _guard } = self;
         let place = target.display().to_string();
         file.as_file().sync_all().map_err(Error::io(&place))?;
         if let Err(e) = file.persist_noclobber(&target) {

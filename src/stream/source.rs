@@ -1,6 +1,7 @@
 //! Reading a stream of records: compression, structure, versions.
 
 use super::json::Tape;
+use super::lines::TooLong;
 use super::{Error, Kind, Lines, Record, Result};
 use crate::record::{Abort, VERSION};
 use serde::Deserialize;
@@ -206,6 +207,7 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
         }
+        io::ErrorKind::Other if TooLong::is(&e) => Error::io(format!("{name}:{}", line + 1))(e),
         _ => Error::io(name)(e),
     }
 }
