@@ -24,7 +24,12 @@ fn main() -> ExitCode {
         if let Some(command) = given.exec {
             let command = command.to_string_lossy().into_owned();
             let world = (!given.no_redact).then(|| stage.world.clone());
-            let exec = summarize::exec(command, given.exec_timeout, given.exec_budget, world);
+            let exec = summarize::exec(
+                command,
+                given.exec_timeout,
+                usize::try_from(given.exec_budget).unwrap_or(usize::MAX),
+                world,
+            );
             filter = filter.with_exec(exec);
         }
         let mut source = Source::new(stage.input()?, "stdin");

@@ -17,6 +17,7 @@ mod pair;
 mod proof;
 mod reading;
 mod redact;
+mod reliability;
 mod seen;
 mod summarize;
 mod support;

@@ -3,8 +3,8 @@
 //! Everything in it is optional. A key that means nothing is an error that names the right one: a
 //! setting that is silently ignored is worse than none.
 
-use crate::stream::{Error, Result, World, nearest};
 use super::size::size;
+use crate::stream::{Error, Result, World, nearest};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -227,10 +227,15 @@ mod tests {
             says("[agents.claude]\ncontext_window = 1\n\n[agents.codex]\ncontext_widow = 1\n"),
             "config.toml:5: unknown key `context_widow` | did you mean `context_window`?"
         );
-        assert!(says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens, tool_call_keep_recent"));
+        assert!(
+            says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens, tool_call_keep_recent")
+        );
         // the wrong line is named where the same key is right elsewhere
         let twice = "[agents.claude]\ncontext_window = 1\n[agents.codex]\ncontext_window = -1\n";
-        assert!(says(twice).starts_with("config.toml:4: invalid value: integer `-1`, expected a number, 0 or more"));
+        assert!(
+            says(twice)
+                .starts_with("config.toml:4: invalid value: integer `-1`, expected a number, 0 or more")
+        );
         for (text, line) in [
             ("# summary_max_tokens = 3\n[relay]\nsummary_max_tokens = \"many\"\n", 3),
             ("[relay]\n\nsummary_max_tokens = 1.5\n", 3),

@@ -30,8 +30,8 @@ mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use redact::Redaction;
-pub use summarize::Summarizing;
 pub use size::{Amount, amount, positive, seconds, size};
+pub use summarize::Summarizing;
 pub use terminal::{safe, safe_json, safe_lines};
 pub use trim::Trimming;
 pub use write::Writing;
@@ -44,6 +44,7 @@ use progress::Progress;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -125,6 +126,13 @@ impl Stage {
         }
         crate::stream::stdin()
     }
+}
+
+/// Whether a pipe with bytes in it is standard input.
+pub fn is_fed() -> bool {
+    let stdin = io::stdin();
+    let pipe = std::fs::metadata("/dev/stdin").is_ok_and(|kind| kind.file_type().is_fifo());
+    pipe && rustix::io::ioctl_fionread(&stdin).is_ok_and(|waiting| waiting > 0)
 }
 
 /// Standard output. On a terminal, what could harm it is escaped.

@@ -28,7 +28,11 @@ pub fn size(text: &str) -> Result<u64, String> {
     if !whole.is_finite() || whole > 1e15 || (whole - number * factor).abs() > 1e-6 * factor.max(1.0) {
         return Err(wrong());
     }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1e15, and whole")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and 1e15, and whole"
+    )]
     Ok(whole as u64)
 }
 
@@ -74,7 +78,10 @@ pub fn seconds(text: &str) -> Result<u64, String> {
     let found = units.iter().find_map(|(unit, times)| Some((text.strip_suffix(unit)?, *times)));
     let (digits, times) = found.unwrap_or((text, 1));
     let number: Option<u64> = digits.trim().parse().ok();
-    number.and_then(|n| n.checked_mul(times)).filter(|n| *n < 1 << 32).ok_or_else(|| "expected a time such as 120, 120s or 2m".to_owned())
+    number
+        .and_then(|n| n.checked_mul(times))
+        .filter(|n| *n < 1 << 32)
+        .ok_or_else(|| "expected a time such as 120, 120s or 2m".to_owned())
 }
 
 #[cfg(test)]
@@ -102,7 +109,9 @@ mod tests {
         ] {
             assert_eq!(size(text), Ok(number), "{text}");
         }
-        for text in ["", "k", "-1", "1.5", "1.0005k", "1x", "1e99", "inf", "NaN", "1 0", "0x10", "1,5m", "80%", "."] {
+        for text in
+            ["", "k", "-1", "1.5", "1.0005k", "1x", "1e99", "inf", "NaN", "1 0", "0x10", "1,5m", "80%", "."]
+        {
             assert!(size(text).unwrap_err().contains("150k"), "{text}");
         }
         assert!(positive("0").is_err());
@@ -116,7 +125,10 @@ mod tests {
         for text in ["0%", "101%", "%", "x%", "NaN%", "0", "-5%"] {
             assert!(amount(text).is_err(), "{text}");
         }
-        assert_eq!((seconds("120"), seconds("2m"), seconds("90s"), seconds("1h")), (Ok(120), Ok(120), Ok(90), Ok(3600)));
+        assert_eq!(
+            (seconds("120"), seconds("2m"), seconds("90s"), seconds("1h")),
+            (Ok(120), Ok(120), Ok(90), Ok(3600))
+        );
         for text in ["", "x", "-1", "1d", "1.5m"] {
             assert!(seconds(text).is_err(), "{text}");
         }

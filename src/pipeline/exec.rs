@@ -67,8 +67,7 @@ impl Shell {
         // what it has left behind in its group ends with it; the leader has not been taken note of yet, so that no
         // other group can have its number
         let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
-        let status =
-            child.wait().map_err(|e| Error::failed(format!("it cannot be waited for: {e}")))?;
+        let status = child.wait().map_err(|e| Error::failed(format!("it cannot be waited for: {e}")))?;
         ended?;
         let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
         if !status.success() {

@@ -1,6 +1,7 @@
 //! What can go wrong, and what it means for the exit code.
 
 use super::lines::TooLong;
+use super::source::Other;
 use crate::record::Abort;
 use std::io;
 
@@ -74,10 +75,16 @@ impl Error {
     pub fn io(place: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         move |cause| match cause.kind() {
             io::ErrorKind::BrokenPipe => Error::Closed,
-            io::ErrorKind::Other if TooLong::is(&cause) => {
-                Error::input(place, cause.to_string()).with_hint("if it is meant to be so long: --max-line 2g")
-            }
-            _ => Error::Io { place: place.into(), cause },
+            io::ErrorKind::Other if TooLong::is(&cause) => Error::input(place, cause.to_string())
+                .with_hint("if it is meant to be so long: --max-line 2g"),
+            _ => match Other::of(&cause) {
+                Some("zip") => {
+                    Error::input(place, cause.to_string()).with_hint("unpack it first: unzip FILE")
+                }
+                Some(program) => Error::input(place, cause.to_string())
+                    .with_hint(format!("unpack it first: {program} -dc FILE")),
+                None => Error::Io { place: place.into(), cause },
+            },
         }
     }
 

@@ -96,7 +96,15 @@ struct Found {
 impl<R: Read> Lines<R> {
     /// Reads from here on.
     pub fn new(source: R) -> Lines<R> {
-        Lines { source, buffer: Vec::new(), start: 0, end: 0, offset: 0, done: false, limit: LIMIT.load(Ordering::Relaxed) }
+        Lines {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            done: false,
+            limit: LIMIT.load(Ordering::Relaxed),
+        }
     }
 
     /// The next line, or `None` at the end. A line that is too long is an error. Not an iterator: the line lives in the buffer.

@@ -1,7 +1,7 @@
 //! A session file of an agent, read twice.
 
 use super::lines::Capped;
-use super::source::{Compression, decompressed};
+use super::source::{Compression, decompressed, refuse_other};
 use super::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -29,6 +29,7 @@ impl Native {
         if kind.is_file() {
             file.by_ref().take(4).read_to_end(&mut head).map_err(Error::io(&name))?;
             file.seek(SeekFrom::Start(0)).map_err(Error::io(&name))?;
+            refuse_other(&head).map_err(Error::io(&name))?;
         }
         if !kind.is_file() || Compression::detect(&head) != Compression::None {
             file = spooled(file, &name)?;

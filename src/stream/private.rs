@@ -107,7 +107,10 @@ fn looks_private(seen: &fs::Metadata, place: &str) -> Result<()> {
         return refuse("is not a plain file", "name a file");
     }
     if seen.uid() != rustix::process::geteuid().as_raw() {
-        return refuse("belongs to another user", "run as that user, or make a copy of your own: what it holds is secret");
+        return refuse(
+            "belongs to another user",
+            "run as that user, or make a copy of your own: what it holds is secret",
+        );
     }
     Ok(())
 }

@@ -73,11 +73,36 @@ impl Compression {
     }
 }
 
+/// A file is compressed in a way that is not read here.
+#[derive(Debug, thiserror::Error)]
+#[error("compressed by {0}, which relay does not read: zstd and gzip it does")]
+pub(super) struct Other(&'static str);
+
+impl Other {
+    /// The program, when this is why reading failed.
+    pub(super) fn of(e: &io::Error) -> Option<&'static str> {
+        e.get_ref()?.downcast_ref::<Other>().map(|other| other.0)
+    }
+}
+
+/// Refuses what begins as a file of a compressor that is not known here.
+pub(super) fn refuse_other(head: &[u8]) -> io::Result<()> {
+    let program = match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2",
+        [0xfd, b'7', b'z', b'X', ..] => "xz",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4",
+        [b'P', b'K', 3, 4, ..] => "zip",
+        _ => return Ok(()),
+    };
+    Err(io::Error::other(Other(program)))
+}
+
 /// Puts a decompressor in front when the bytes begin with a known magic number.
 pub fn decompressed(mut raw: impl Read + 'static) -> io::Result<Input> {
     let mut head = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut head)?;
     let kind = Compression::detect(&head);
+    refuse_other(&head)?;
     let whole = io::Cursor::new(head).chain(raw);
     Ok(match kind {
         Compression::None => Box::new(whole),
@@ -207,6 +232,7 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
         }
+        io::ErrorKind::Other if Other::of(&e).is_some() => Error::io(name)(e),
         io::ErrorKind::Other if TooLong::is(&e) => Error::io(format!("{name}:{}", line + 1))(e),
         _ => Error::io(name)(e),
     }
