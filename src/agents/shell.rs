@@ -1,7 +1,6 @@
 //! Command lines for a POSIX shell.
 
-use crate::record::is_hidden;
-use crate::stream::{Error, Result};
+use crate::record::{is_hidden, Error, Result};
 
 /// A word that the shell reads back as this very text.
 ///

@@ -36,8 +36,8 @@ pub use terminal::{safe, safe_json, safe_lines};
 pub use trim::Trimming;
 pub use write::Writing;
 
-use crate::record::{Abort, Via};
-use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World, longest_line, one_by_one};
+use crate::record::{Abort, Error, Result, Via};
+use crate::stream::{longest_line, one_by_one, Input, Output, Report as _, Sink, World};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;

@@ -6,9 +6,8 @@
 //! `--continue` goes by that time, whatever the lines say).
 
 use crate::agents::{AGENTS, Agent, Found, OWN_FOLDER, Peek};
-use crate::record::Problems;
-use crate::record::path::is_of_windows;
-use crate::stream::{Error, Report, Result, World, nearest};
+use crate::record::{path::is_of_windows, Error, Problems, Result};
+use crate::stream::{nearest, Report, World};
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;

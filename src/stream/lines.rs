@@ -1,5 +1,6 @@
 //! Splitting a file or pipe into lines.
 
+use crate::record::Refused;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,22 +14,6 @@ static LIMIT: AtomicU64 = AtomicU64::new(LONGEST);
 /// Sets how long a line may be, in bytes, for all that is read from now on.
 pub fn longest_line(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
-}
-
-/// A line is longer than may be read.
-#[derive(Debug, thiserror::Error)]
-#[error("a line is longer than {0} bytes, the most that --max-line allows")]
-pub(super) struct TooLong(u64);
-
-impl TooLong {
-    /// Whether this is why reading failed.
-    pub(super) fn is(e: &io::Error) -> bool {
-        e.get_ref().is_some_and(|cause| cause.is::<TooLong>())
-    }
-
-    fn error(limit: u64) -> io::Error {
-        io::Error::other(TooLong(limit))
-    }
 }
 
 /// Hands bytes on as long as no line of them is too long.
@@ -53,7 +38,7 @@ impl<R: Read> Read for Capped<R> {
             Some(last) => self.run = (n - last - 1) as u64,
             None => self.run += n as u64,
         }
-        if self.run > self.limit { Err(TooLong::error(self.limit)) } else { Ok(n) }
+        if self.run > self.limit { Err(Refused::Long(self.limit).into()) } else { Ok(n) }
     }
 }
 
@@ -139,7 +124,7 @@ impl<R: Read> Lines<R> {
                 return Ok(Some(self.take(self.end, false)));
             }
             if (self.end - self.start) as u64 > self.limit {
-                return Err(TooLong::error(self.limit));
+                return Err(Refused::Long(self.limit).into());
             }
             searched -= self.make_room();
             self.fill()?;
@@ -232,10 +217,10 @@ mod tests {
         text.extend_from_slice(&line);
         let mut lines = Lines { limit: 1 << 20, ..Lines::new(&text[..]) };
         assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"short");
-        assert!(TooLong::is(&lines.next_line().unwrap_err()));
+        assert!(matches!(Refused::of(&lines.next_line().unwrap_err()), Some(Refused::Long(_))));
         assert!(lines.buffer.len() <= 4 << 20);
         let mut endless = Capped { source: io::repeat(0), run: 0, limit: 1 << 20 };
-        assert!(TooLong::is(&io::copy(&mut endless, &mut io::sink()).unwrap_err()));
+        assert!(matches!(Refused::of(&io::copy(&mut endless, &mut io::sink()).unwrap_err()), Some(Refused::Long(_))));
     }
 
     #[test]

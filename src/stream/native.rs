@@ -2,7 +2,7 @@
 
 use super::lines::Capped;
 use super::source::{Compression, decompressed, refuse_other};
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

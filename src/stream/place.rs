@@ -1,6 +1,7 @@
 //! Files that appear whole or not at all, and never in the place of another one.
 
-use super::{Error, Guard, Leftover, Result, guarded};
+use super::{Guard, Leftover, guarded};
+use crate::record::{Error, Result};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};

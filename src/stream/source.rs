@@ -1,9 +1,9 @@
 //! Reading a stream of records: compression, structure, versions.
 
-use super::json::Tape;
-use super::lines::TooLong;
-use super::{Error, Kind, Lines, Record, Result};
-use crate::record::{Abort, VERSION};
+use super::Lines;
+use super::lines::Capped;
+use crate::json::Tape;
+use crate::record::{Abort, Error, Kind, Record, Refused, Result, VERSION};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -73,18 +73,6 @@ impl Compression {
     }
 }
 
-/// A file is compressed in a way that is not read here.
-#[derive(Debug, thiserror::Error)]
-#[error("compressed by {0}, which relay does not read: zstd and gzip it does")]
-pub(super) struct Other(&'static str);
-
-impl Other {
-    /// The program, when this is why reading failed.
-    pub(super) fn of(e: &io::Error) -> Option<&'static str> {
-        e.get_ref()?.downcast_ref::<Other>().map(|other| other.0)
-    }
-}
-
 /// Refuses what begins as a file of a compressor that is not known here.
 pub(super) fn refuse_other(head: &[u8]) -> io::Result<()> {
     let program = match head {
@@ -94,7 +82,7 @@ pub(super) fn refuse_other(head: &[u8]) -> io::Result<()> {
         [b'P', b'K', 3, 4, ..] => "zip",
         _ => return Ok(()),
     };
-    Err(io::Error::other(Other(program)))
+    Err(Refused::Compressed(program).into())
 }
 
 /// Puts a decompressor in front when the bytes begin with a known magic number.
@@ -232,8 +220,9 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
         }
-        io::ErrorKind::Other if Other::of(&e).is_some() => Error::io(name)(e),
-        io::ErrorKind::Other if TooLong::is(&e) => Error::io(format!("{name}:{}", line + 1))(e),
+        _ if matches!(Refused::of(&e), Some(Refused::Long(_))) => {
+            Error::io(format!("{name}:{}", line + 1))(e)
+        }
         _ => Error::io(name)(e),
     }
 }
