@@ -3,7 +3,8 @@ use relay::agents;
 use relay::cli::{self, Amount, Exit, Trimming};
 use relay::filters::trim::Options;
 use relay::pipeline::{filter, trim};
-use relay::stream::{Error, Source};
+use relay::record::Error;
+use relay::stream::Source;
 use std::process::ExitCode;
 
 /// Fit the live conversation into a budget of tokens: what is left out is marked, what is long is shortened

@@ -3,7 +3,7 @@
 use super::paths::mapped;
 use super::shell::one_line;
 use super::{AGENTS, WriteOptions};
-use crate::record::{path, Error, FileChange, FileStatus, Result, Session};
+use crate::record::{Error, FileChange, FileStatus, Result, Session, path};
 use crate::stream::World;
 use crate::tokens::{Family, estimate};
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! In which directory a session goes on.
 
 use super::WriteOptions;
-use crate::record::{path, Error, Result, Session};
+use crate::record::{Error, Result, Session, path};
 use crate::stream::World;
 use std::path::{Path, PathBuf};
 

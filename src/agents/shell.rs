@@ -1,6 +1,6 @@
 //! Command lines for a POSIX shell.
 
-use crate::record::{is_hidden, Error, Result};
+use crate::record::{Error, Result, is_hidden};
 
 /// A word that the shell reads back as this very text.
 ///

@@ -4,9 +4,9 @@
 //! setting that is silently ignored is worse than none.
 
 use super::size::size;
-use serde::Deserialize;
 use crate::record::{Error, Result};
-use crate::stream::{nearest, World};
+use crate::stream::{World, nearest};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;

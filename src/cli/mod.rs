@@ -37,7 +37,7 @@ pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Error, Result, Via};
-use crate::stream::{longest_line, one_by_one, Input, Output, Report as _, Sink, World};
+use crate::stream::{Input, Output, Report as _, Sink, World, longest_line, one_by_one};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;

@@ -1,10 +1,10 @@
 //! Runs the commands that users give to filters.
 
 use crate::agents::OWN_FOLDER;
+use crate::record::{Error, Result};
+use crate::stream::{Leftover, Runner, guarded};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::Permissions;
-use crate::record::{Error, Result};
-use crate::stream::{guarded, Leftover, Runner};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

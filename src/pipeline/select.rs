@@ -6,8 +6,8 @@
 //! `--continue` goes by that time, whatever the lines say).
 
 use crate::agents::{AGENTS, Agent, Found, OWN_FOLDER, Peek};
-use crate::record::{path::is_of_windows, Error, Problems, Result};
-use crate::stream::{nearest, Report, World};
+use crate::record::{Error, Problems, Result, path::is_of_windows};
+use crate::stream::{Report, World, nearest};
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! The signal still ends the command, as whoever sent it expects; only before that, all this is taken away. A signal
 //! that the command was started to ignore (`nohup`, `&` in a script) stays ignored. Nothing helps against KILL.
 
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

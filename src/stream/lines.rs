@@ -220,7 +220,10 @@ mod tests {
         assert!(matches!(Refused::of(&lines.next_line().unwrap_err()), Some(Refused::Long(_))));
         assert!(lines.buffer.len() <= 4 << 20);
         let mut endless = Capped { source: io::repeat(0), run: 0, limit: 1 << 20 };
-        assert!(matches!(Refused::of(&io::copy(&mut endless, &mut io::sink()).unwrap_err()), Some(Refused::Long(_))));
+        assert!(matches!(
+            Refused::of(&io::copy(&mut endless, &mut io::sink()).unwrap_err()),
+            Some(Refused::Long(_))
+        ));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Reading a stream of records: compression, structure, versions.
 
 use super::Lines;
-use super::lines::Capped;
 use crate::json::Tape;
 use crate::record::{Abort, Error, Kind, Record, Refused, Result, VERSION};
 use serde::Deserialize;

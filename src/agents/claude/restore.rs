@@ -9,7 +9,7 @@ use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
 use crate::json::{Kind, Tape, Value};
-use crate::record::{path, splice, Error, Result, Session};
+use crate::record::{Error, Result, Session, path, splice};
 use crate::stream::World;
 use base64::Engine as _;
 use std::ops::Range;

@@ -5,9 +5,9 @@
 //! 0.171.0); older pickers look at the files.
 
 use crate::agents::Written;
-use rustix::process::Pid;
 use crate::record::{Error, Result};
-use crate::stream::{guarded, Leftover};
+use crate::stream::{Leftover, guarded};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;

@@ -7,7 +7,7 @@
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
 use crate::json::{self, Tape, Text, Value};
-use crate::record::{path::joined, problem, Error, Lineage, Problems, Result};
+use crate::record::{Error, Lineage, Problems, Result, path::joined, problem};
 use crate::stream::{Lines, Native, Row, Table};
 use std::borrow::Cow;
 use std::collections::HashMap;

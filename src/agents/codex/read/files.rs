@@ -4,7 +4,11 @@ use super::line::{Item, What, field, id_hash, text};
 use super::pieces::outcome_of;
 use crate::agents::ledger::Ledger;
 use crate::json::{Tape, Value};
-use crate::record::{path::{is_absolute, joined}, shell::Effect, FileChange, Status};
+use crate::record::{
+    FileChange, Status,
+    path::{is_absolute, joined},
+    shell::Effect,
+};
 
 /// Longer arguments without a patch in them are not looked into: a shell command of that length writes files
 /// whose contents it holds, and is not a clear one.
