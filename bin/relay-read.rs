@@ -25,7 +25,7 @@ struct Arguments {
     /// Let each session be followed by its subagents
     #[arg(long)]
     subagents: bool,
-    /// Fail at the first bad line instead of skipping it
+    /// Fail at the first bad line instead of skipping it, also at a last line that is cut
     #[arg(long)]
     strict: bool,
 }

@@ -1,4 +1,5 @@
 //! relay-summarize: see `--help`.
+use relay::agents;
 use relay::cli::{self, Exit, Summarizing};
 use relay::filters::summarize::{Format, Options, Summarize};
 use relay::pipeline::{filter, summarize};
@@ -15,7 +16,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-trim --budget 150000 | relay-summarize | relay-write codex";
-    cli::stage(example, &[], |given: Arguments, stage| {
+    cli::stage(example, &agents::names(), |given: Arguments, stage| {
         let given = given.summarizing;
         let format: Format = given.format.parse()?;
         let language = (given.lang != "auto").then(|| given.lang.parse()).transpose()?;

@@ -201,7 +201,7 @@ pub struct ReadOptions {
     pub history: History,
     /// The live conversation only: no dropped records, no `native`, no `extra`.
     pub lean: bool,
-    /// The first bad line fails the session instead of being skipped.
+    /// The first bad line fails the session instead of being skipped, a last line that is cut, too.
     pub strict: bool,
     /// Folder of the store in which the session was found, for files it refers to.
     pub place: Option<PathBuf>,

@@ -614,7 +614,9 @@ mod tests {
             assert!(run.lines.is_empty() && run.files.is_empty(), "{stream}: {:?}", run.files);
         }
         let run = write(home.path(), "", |_| {});
-        assert!(run.result.is_ok() && run.report.said == ["empty stream: nothing written"]);
+        let e = run.result.unwrap_err();
+        assert!(e.to_string().contains("nothing came in") && e.exit_code() == 3, "{e}");
+        assert!(run.lines.is_empty() && run.files.is_empty());
     }
 
     #[test]

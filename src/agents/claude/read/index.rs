@@ -283,8 +283,15 @@ impl Index {
             offset += length as u64;
             if options.strict
                 && let Some(bad) = index.problems.iter().find(|p| {
-                    [problem::BAD_LINE, problem::NUL, problem::GLUED, problem::UTF8, problem::SURROGATE]
-                        .contains(&p.kind.as_str())
+                    [
+                        problem::BAD_LINE,
+                        problem::TRUNCATED_TAIL,
+                        problem::NUL,
+                        problem::GLUED,
+                        problem::UTF8,
+                        problem::SURROGATE,
+                    ]
+                    .contains(&p.kind.as_str())
                 })
             {
                 let at = bad.first.first().and_then(|p| p.line).unwrap_or(0);

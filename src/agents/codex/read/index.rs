@@ -229,12 +229,12 @@ fn read_segment(
         let damage = damage.unwrap_or(problem::BAD_LINE);
         pass.index.utf8 &= damage != problem::UTF8;
         let cut = damage == problem::BAD_LINE && !found.terminated;
-        if options.strict && !cut {
+        let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
+        if options.strict {
             let place = format!("{}:{line_number}", native.name());
-            return Err(Error::input(place, format!("a line that cannot be read ({damage})")));
+            return Err(Error::input(place, format!("a line that cannot be read ({kind})")));
         }
         if own {
-            let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
             pass.index.problems.add(kind, Some(line_number), "");
         }
         if rescue {
