@@ -221,11 +221,12 @@ fn since(
         let folder = path.clone();
         path.push(part);
         let mut found = std::fs::symlink_metadata(&path);
-        if windows && found.is_err() {
-            if let Some(other) = spelled_otherwise(&folder, part.as_os_str().to_str()?) {
-                path = other;
-                found = std::fs::symlink_metadata(&path);
-            }
+        if windows
+            && found.is_err()
+            && let Some(other) = spelled_otherwise(&folder, part.as_os_str().to_str()?)
+        {
+            path = other;
+            found = std::fs::symlink_metadata(&path);
         }
         let found = match found {
             Ok(found) => found,
