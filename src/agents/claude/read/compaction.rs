@@ -6,9 +6,9 @@
 use super::index::{DANGLING, Kind, NONE, bit};
 use super::plan::Planner;
 use crate::agents::History;
+use crate::json::{Kind as Json, Tape, Value};
+use crate::record::Result;
 use crate::record::{Reason, problem};
-use crate::stream::Result;
-use crate::stream::json::{Kind as Json, Tape, Value};
 use std::collections::HashSet;
 
 /// The compaction that decides, and what it changed.

@@ -67,6 +67,8 @@ pub(super) mod bit {
     pub(in super::super) const MANY: u32 = 1 << 18;
     /// Of a prompt: it only warms the client up.
     pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Of an answer: nothing but the client's own word for no content.
+    pub(in super::super) const EMPTY: u32 = WARMUP;
     /// Of a boundary, which is never a prompt: it says which lines the compaction keeps.
     pub(in super::super) const KEEPS: u32 = WARMUP;
     /// Has no id of its own.
@@ -787,7 +789,7 @@ impl Index {
             if text.is_blank() {
                 bits |= bit::BLANK;
             }
-            if kind == Kind::User && text == "Warmup" {
+            if kind == Kind::User && text == "Warmup" || kind == Kind::Assistant && is_no_content(text) {
                 bits |= bit::WARMUP;
             }
             if kind == Kind::Assistant && self.is_synthetic(message) && text == "No response requested." {
@@ -795,6 +797,7 @@ impl Index {
             }
         }
         let mut blank = content.items().next().is_some();
+        let alone = content.items().nth(1).is_none();
         for block in content.items() {
             if !block.is_object() {
                 if self.lenient && block.text().is_some() {
@@ -820,6 +823,9 @@ impl Index {
             blank &= is_text && text.is_none_or(|t| t.is_blank());
             if is_text && kind == Kind::User && text.is_some_and(|t| t == "Warmup") {
                 bits |= bit::WARMUP;
+            }
+            if is_text && kind == Kind::Assistant && alone && text.is_some_and(is_no_content) {
+                bits |= bit::EMPTY;
             }
             if is_text
                 && kind == Kind::Assistant
@@ -1006,6 +1012,11 @@ impl Iterator for ToolIds<'_> {
             ToolIds::Many(many) => many.next().copied(),
         }
     }
+}
+
+/// Whether a text is what the client writes for an answer without content.
+fn is_no_content(text: Text<'_>) -> bool {
+    text.raw().len() < 64 && text.decode().trim() == "(no content)"
 }
 
 /// Whether a boundary says what the compaction keeps: [`bit::KEEPS`] or nothing.

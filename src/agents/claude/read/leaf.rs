@@ -4,8 +4,9 @@
 
 use super::index::{DANGLING, Kind, NONE, bit};
 use super::plan::Planner;
+use crate::record::Result;
 use crate::record::problem;
-use crate::stream::{Result, Table};
+use crate::stream::Table;
 
 /// The end of the conversation.
 pub(super) struct Leaf {
@@ -119,7 +120,7 @@ impl Planner<'_> {
         if let Some(at) = at
             && !self.is_above(at, leaf)
             && !(self.compaction.relinks && self.has_child(at))
-            && !self.is_beside(at, leaf)
+            && !self.is_parallel(at, leaf)
         {
             (leaf, how) = (at, Chosen::Named);
         }
@@ -206,34 +207,42 @@ impl Planner<'_> {
         (0..self.count()).any(|at| self.parent(at) == parent && self.is_node(at))
     }
 
-    /// Whether a named line, or the prompt or answer that it hangs on, is a call or a result of a message that
-    /// the path to `leaf` holds: then it is sent beside the path and names no end.
-    fn is_beside(&self, named: u32, leaf: u32) -> bool {
+    /// Whether a named line, or the prompt or answer that it hangs on, is a call beside the path to `leaf`, or the
+    /// result of such a call: calls of one message fork behind its first call, and none of the forks is the end.
+    fn is_parallel(&self, named: u32, leaf: u32) -> bool {
         let Some(spoken) = self.spoken(named, &mut u64::from(self.count())) else { return false };
         let e = self.index.entry(spoken);
         let group = match e.kind() {
-            Kind::Assistant => e.group,
-            _ if e.has(bit::RESULT) => {
+            Kind::Assistant if e.has(bit::CALL) => e.group,
+            Kind::User if e.has(bit::RESULT) => {
                 let parent = self.index.entry(self.parent(spoken));
                 if parent.kind() == Kind::Assistant { parent.group } else { NONE }
             }
             _ => NONE,
         };
-        if group == NONE || self.is_above(spoken, leaf) {
+        if group == NONE {
             return false;
         }
-        let mut at = leaf;
-        for _ in 0..=self.count() {
-            let on_path = self.index.entry(at);
-            if on_path.kind() == Kind::Assistant && on_path.group == group {
-                return true;
-            }
-            at = self.parent(at);
-            if at >= DANGLING {
-                break;
+        let mut path = vec![false; self.count() as usize];
+        for at in self.up(leaf) {
+            if let Some(on) = path.get_mut(at as usize) {
+                *on = true;
             }
         }
-        false
+        let on_path = |at: u32| path.get(at as usize).copied().unwrap_or(false);
+        let Some(fork) = self.up(spoken).find(|&at| on_path(at)).filter(|&fork| fork != spoken) else {
+            return false;
+        };
+        self.up(fork).any(|at| {
+            let e = self.index.entry(at);
+            e.kind() == Kind::Assistant && e.group == group && e.has(bit::CALL)
+        })
+    }
+
+    /// A line and those above it.
+    fn up(&self, from: u32) -> impl Iterator<Item = u32> {
+        let parent = |&at: &u32| Some(self.parent(at)).filter(|&p| p < DANGLING);
+        std::iter::successors(Some(from), parent).take(self.index.entries.len())
     }
 
     /// The nearest prompt or answer above a line, or the line itself. Every line looked at is taken from `left`.

@@ -398,6 +398,7 @@ impl Planner<'_> {
         }
         answered.sort_unstable();
         let tail = self.open_tail(&rows);
+        let of_message = self.rows_of_empty(&rows);
         let warmup = self.sidechain && self.is_warmup(&rows);
         let mut out = Vec::with_capacity(rows.len());
         for (n, &at) in rows.iter().enumerate() {
@@ -427,6 +428,8 @@ impl Planner<'_> {
                     );
                 } else if e.has(bit::BLANK) {
                     noise = Some("nothing but white space");
+                } else if e.has(bit::EMPTY) && of_message.get(&e.group).is_none_or(|&n| n < 2) {
+                    noise = Some("an answer without content");
                 } else if e.has(bit::SYNTHETIC) && !self.exact() {
                     noise = Some("an answer that the client made");
                 }
@@ -442,6 +445,20 @@ impl Planner<'_> {
             out.push(at);
         }
         out
+    }
+
+    /// How many rows there are of each message that has an empty one.
+    fn rows_of_empty(&self, rows: &[u32]) -> HashMap<u32, u32> {
+        let answers = rows.iter().map(|&at| self.index.entry(at));
+        let answers = || answers.clone().filter(|e| e.kind() == Kind::Assistant && e.group != NONE);
+        let mut count: HashMap<u32, u32> =
+            answers().filter(|e| e.has(bit::EMPTY)).map(|e| (e.group, 0)).collect();
+        if !count.is_empty() {
+            for e in answers() {
+                count.entry(e.group).and_modify(|n| *n += 1);
+            }
+        }
+        count
     }
 
     /// Clients 2.0 start subagents only to warm up.
@@ -675,7 +692,10 @@ impl Messages {
         for message in std::mem::take(&mut self.open) {
             if message.assistant {
                 self.expected.clear();
-                for at in message.rows {
+                let mut rows = message.rows;
+                // texts of a message stand before its calls, so that results come right behind these
+                rows.sort_by_key(|&at| planner.index.entry(at).has(bit::CALL));
+                for at in rows {
                     self.calls_of(planner, at);
                     self.plan.units.push(Unit { entry: at, part: Part::All });
                 }
