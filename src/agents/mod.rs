@@ -14,6 +14,7 @@ mod note;
 mod paths;
 mod restore;
 mod shell;
+mod speech;
 mod tools;
 
 use crate::record::{Error, Problem, Problems, Record, Result};
