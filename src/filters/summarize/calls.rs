@@ -213,10 +213,7 @@ impl Call {
         if !patch.contains("*** ") {
             return;
         }
-        let place = |path: &str| match directory {
-            Some(dir) if !path.starts_with('/') => format!("{}/{path}", dir.trim_end_matches('/')),
-            _ => path.to_owned(),
-        };
+        let place = |path: &str| crate::record::path::joined(directory, path);
         let mut out: Vec<&str> = Vec::new();
         for line in patch.lines() {
             let Some(rest) = line.strip_prefix("*** ") else {
