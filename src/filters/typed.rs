@@ -107,7 +107,9 @@ fn input(prompt: &str) -> Option<(&str, &str, &str)> {
         if headed && shown.starts_with("```") {
             let start = at + line.len();
             let inside = prompt.get(start..)?;
-            let end = inside.find("\n```").map_or_else(|| inside.starts_with("```").then_some(0), |n| Some(n + 1))?;
+            let end = inside
+                .find("\n```")
+                .map_or_else(|| inside.starts_with("```").then_some(0), |n| Some(n + 1))?;
             let behind = inside.get(end..)?;
             let behind = behind.split_once('\n').map_or("", |(_, rest)| rest);
             return Some((inside.get(..end)?, prompt.get(..heading)?, behind));
@@ -142,7 +144,9 @@ mod tests {
 
     fn template(typed: &str) -> String {
         let steps: String = (0..30)
-            .map(|n| format!("{n}. Read the plan of step {n} and report what the step with this number needs.\n"))
+            .map(|n| {
+                format!("{n}. Read the plan of step {n} and report what the step with this number needs.\n")
+            })
             .collect();
         format!("\n## User Input\n\n```text\n{typed}\n```\n\nYou must consider it.\n\n{steps}")
     }
@@ -167,7 +171,8 @@ mod tests {
     #[test]
     fn what_differs_stays_and_what_comes_again_is_told_once() {
         let passage = "The total of an invoice is rounded once, at the end, and never a line at a time, in every currency.";
-        let body: String = (0..40).map(|n| format!("Rule {n} of the house, as it is written in the handbook.\n")).collect();
+        let body: String =
+            (0..40).map(|n| format!("Rule {n} of the house, as it is written in the handbook.\n")).collect();
         let one = format!("{body}Task: alpha\n{passage}\n{passage}\n");
         let two = format!("{body}Task: beta, which is long enough to be a line of its own here.\n");
         let mut lines = Lines::default();

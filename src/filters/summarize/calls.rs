@@ -348,7 +348,8 @@ fn replaced(input: Value<'_>) -> Vec<String> {
 fn constant(line: &str) -> Option<String> {
     let (left, right) = line.trim().split_once('=')?;
     let name = left.split(':').next()?.split_whitespace().next_back()?;
-    let upper = name.len() >= 4 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let upper =
+        name.len() >= 4 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
     let value = right.trim().trim_end_matches([';', ',']);
     let bare = value.trim_matches(['"', '\'', '`']);
     let quoted = bare.len() + 2 == value.len() && !bare.is_empty() && !bare.contains(char::is_whitespace);
@@ -366,9 +367,18 @@ fn value(old: &str, new: &str) -> Option<String> {
     let shared = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
     // from the beginning of the word in which they begin to differ
     let mut from: usize = shared.map(char::len_utf8).sum();
-    from = old.get(..from)?.rfind(|c| !is_word(c)).map_or(0, |at| at + old.get(at..).and_then(|o| o.chars().next()).map_or(1, char::len_utf8));
-    let behind: usize =
-        old.get(from..)?.chars().rev().zip(new.get(from..)?.chars().rev()).take_while(|(a, b)| a == b && !is_word(*a)).map(|(a, _)| a.len_utf8()).sum();
+    from = old
+        .get(..from)?
+        .rfind(|c| !is_word(c))
+        .map_or(0, |at| at + old.get(at..).and_then(|o| o.chars().next()).map_or(1, char::len_utf8));
+    let behind: usize = old
+        .get(from..)?
+        .chars()
+        .rev()
+        .zip(new.get(from..)?.chars().rev())
+        .take_while(|(a, b)| a == b && !is_word(*a))
+        .map(|(a, _)| a.len_utf8())
+        .sum();
     let (was, is) = (old.get(from..old.len() - behind)?, new.get(from..new.len() - behind)?);
     let exact = is.bytes().any(|b| b.is_ascii_digit()) && was.bytes().any(|b| b.is_ascii_digit());
     let short = is.len() <= VALUE && was.len() <= VALUE && !is.contains(' ') && !was.contains(' ');
@@ -441,7 +451,8 @@ fn commit(line: &str, command: &str) -> String {
         return line.to_owned();
     }
     if let Some((before, _)) = line.split_once("\"$(cat <<") {
-        let subject = super::docs::here_document(command).and_then(|body| body.lines().map(str::trim).find(|l| !l.is_empty()));
+        let subject = super::docs::here_document(command)
+            .and_then(|body| body.lines().map(str::trim).find(|l| !l.is_empty()));
         return format!("{before}\"{}\"", subject.unwrap_or(""));
     }
     match line.bytes().filter(|b| *b == b'"').count() % 2 {
@@ -528,10 +539,14 @@ mod tests {
         assert_eq!(told("make", Some("/w/duck"), Some("/w")).0, "cd duck && make");
         assert_eq!(told("\n# note\nset -e\nmake", None, None).1, "make");
         assert_eq!(
-            told("git add -A && git commit -m \"$(cat <<'EOF'\nfix: the pond\n\nbody\nEOF\n)\"", None, None).0,
+            told("git add -A && git commit -m \"$(cat <<'EOF'\nfix: the pond\n\nbody\nEOF\n)\"", None, None)
+                .0,
             "git commit -m \"fix: the pond\""
         );
-        assert_eq!(told("git commit -m \"fix: the pond\n\nbody\"", None, None).0, "git commit -m \"fix: the pond\"");
+        assert_eq!(
+            told("git commit -m \"fix: the pond\n\nbody\"", None, None).0,
+            "git commit -m \"fix: the pond\""
+        );
         assert!(
             only_looks("git status --short") && only_looks("sed -n 1,5p a") && !only_looks("sed -i s/a/b/ a")
         );
@@ -539,11 +554,20 @@ mod tests {
 
     #[test]
     fn exact_values_that_a_change_puts_in_are_found() {
-        let edit = read("Edit", r#"{"file_path":"/w/a.toml","old_string":"[x]\nport = 8080","new_string":"[x]\nport = 9090"}"#);
+        let edit = read(
+            "Edit",
+            r#"{"file_path":"/w/a.toml","old_string":"[x]\nport = 8080","new_string":"[x]\nport = 9090"}"#,
+        );
         assert_eq!(edit.values, [["`port = 9090` (was 8080)"]]);
-        let patch = read("apply_patch", r#""*** Begin Patch\n*** Update File: a.css\n@@\n-  color: #aa0011;\n+  color: #bb0011;\n-old\n+new\n*** End Patch""#);
+        let patch = read(
+            "apply_patch",
+            r#""*** Begin Patch\n*** Update File: a.css\n@@\n-  color: #aa0011;\n+  color: #bb0011;\n-old\n+new\n*** End Patch""#,
+        );
         assert_eq!(patch.values, [["`color: #bb0011;` (was #aa0011)"]]);
-        let constant = read("apply_patch", r#""*** Begin Patch\n*** Update File: a.rs\n@@\n+pub const POND_READY: &str = \"pond-ready\";\n+let x = 4;\n*** End Patch""#);
+        let constant = read(
+            "apply_patch",
+            r#""*** Begin Patch\n*** Update File: a.rs\n@@\n+pub const POND_READY: &str = \"pond-ready\";\n+let x = 4;\n*** End Patch""#,
+        );
         assert_eq!(constant.values, [["`POND_READY = \"pond-ready\"`"]]);
     }
 }

@@ -14,15 +14,50 @@ const POINTS: usize = 4;
 
 /// Words at the beginning of a point that is told.
 const LABELS: [&str; 24] = [
-    "decision", "decided", "rationale", "alternative", "rejected", "non-goal", "out of scope", "scope",
-    "constraint", "limit", "assumption", "must not", "must ", "never ", "do not", "trade-off", "决定", "理由", "原因",
-    "备选", "否决", "不做", "约束", "限制",
+    "decision",
+    "decided",
+    "rationale",
+    "alternative",
+    "rejected",
+    "non-goal",
+    "out of scope",
+    "scope",
+    "constraint",
+    "limit",
+    "assumption",
+    "must not",
+    "must ",
+    "never ",
+    "do not",
+    "trade-off",
+    "决定",
+    "理由",
+    "原因",
+    "备选",
+    "否决",
+    "不做",
+    "约束",
+    "限制",
 ];
 
 /// Words of a heading whose points are told.
 const HEADINGS: [&str; 16] = [
-    "decision", "non-goal", "out of scope", "constraint", "limitation", "rejected", "alternatives", "assumption", "not in scope",
-    "trade-off", "决定", "约束", "限制", "范围外", "不做", "假设",
+    "decision",
+    "non-goal",
+    "out of scope",
+    "constraint",
+    "limitation",
+    "rejected",
+    "alternatives",
+    "assumption",
+    "not in scope",
+    "trade-off",
+    "决定",
+    "约束",
+    "限制",
+    "范围外",
+    "不做",
+    "假设",
 ];
 
 /// The documents that a call writes, each with what it says.
@@ -84,7 +119,8 @@ fn says(text: &str) -> Vec<String> {
         let point = plain(bare);
         let lower = point.to_lowercase();
         let labelled = LABELS.iter().any(|label| lower.starts_with(label)) && point.len() > 24;
-        let told = labelled || (listed && points < POINTS && bare.starts_with(['-', '*']) && point.len() > 24);
+        let told =
+            labelled || (listed && points < POINTS && bare.starts_with(['-', '*']) && point.len() > 24);
         if !told || point.ends_with([':', '：', '?', '？']) {
             continue;
         }
@@ -123,7 +159,10 @@ mod tests {
                 "Out of scope: Ponds of other machines are not looked at."
             ]
         );
-        assert_eq!(says("## 决定\n- 决定：缓存只放在内存里，不写磁盘。"), ["决定：缓存只放在内存里，不写磁盘。"]);
+        assert_eq!(
+            says("## 决定\n- 决定：缓存只放在内存里，不写磁盘。"),
+            ["决定：缓存只放在内存里，不写磁盘。"]
+        );
     }
 
     #[test]

@@ -78,7 +78,8 @@ fn rank(line: &str) -> u8 {
     if begins.starts_with("0 error") || begins.contains("no fixes applied") {
         return 0;
     }
-    if first.ends_with("error") || matches!(first, "fatal" | "panic" | "错误") || first.ends_with("exception") {
+    if first.ends_with("error") || matches!(first, "fatal" | "panic" | "错误") || first.ends_with("exception")
+    {
         3
     } else if matches!(first, "fail" | "failed" | "failure" | "conflict")
         || line.starts_with("E ")
@@ -94,9 +95,18 @@ fn rank(line: &str) -> u8 {
 
 /// Lines that tell the exit code and nothing else.
 pub(super) fn is_exit(line: &str) -> bool {
-    ["Exit code", "Process exited", "exit status", "Wall time", "Chunk ID", "Output:", "Original token", "Total output lines"]
-        .iter()
-        .any(|words| line.starts_with(words))
+    [
+        "Exit code",
+        "Process exited",
+        "exit status",
+        "Wall time",
+        "Chunk ID",
+        "Output:",
+        "Original token",
+        "Total output lines",
+    ]
+    .iter()
+    .any(|words| line.starts_with(words))
 }
 
 /// A line without the control sequences of a terminal.
@@ -135,7 +145,25 @@ pub(super) fn searches(command: &str) -> bool {
         match words.next() {
             Some("git") => matches!(words.next(), Some("diff" | "grep" | "ls-files" | "check-ignore")),
             Some(first) => {
-                matches!(first.rsplit('/').next(), Some("grep" | "egrep" | "rg" | "ag" | "diff" | "cmp" | "test" | "[" | "find" | "ls" | "which" | "command" | "pgrep" | "lsof"))
+                matches!(
+                    first.rsplit('/').next(),
+                    Some(
+                        "grep"
+                            | "egrep"
+                            | "rg"
+                            | "ag"
+                            | "diff"
+                            | "cmp"
+                            | "test"
+                            | "["
+                            | "find"
+                            | "ls"
+                            | "which"
+                            | "command"
+                            | "pgrep"
+                            | "lsof"
+                    )
+                )
             }
             None => false,
         }
@@ -150,7 +178,11 @@ pub(super) fn purpose(command: &str) -> String {
     let first = words.next().unwrap_or("").rsplit('/').next().unwrap_or("");
     let second = words.next().unwrap_or("");
     match (first, second) {
-        ("npm" | "pnpm" | "yarn" | "bun" | "python" | "python3" | "npx" | "uv" | "poetry" | "docker" | "sh" | "bash", _) => {
+        (
+            "npm" | "pnpm" | "yarn" | "bun" | "python" | "python3" | "npx" | "uv" | "poetry" | "docker"
+            | "sh" | "bash",
+            _,
+        ) => {
             format!("{first} {second} {}", words.next().unwrap_or(""))
         }
         ("git", "rebase" | "merge" | "cherry-pick") => format!("git {second}"),
@@ -162,13 +194,51 @@ pub(super) fn purpose(command: &str) -> String {
 /// Whether a command checks or runs the work: tests, builds, linters, servers.
 pub(super) fn checks(command: &str) -> bool {
     const WORDS: [&str; 40] = [
-        "test", "tests", "pytest", "jest", "vitest", "mocha", "build", "check", "lint", "typecheck", "tsc", "clippy",
-        "fmt", "ruff", "mypy", "eslint", "biome", "prettier", "ctest", "tox", "nox", "gradle", "gradlew", "mvn", "bench",
-        "verify", "validate", "dev", "serve", "start", "run", "unittest", "rspec", "phpunit", "playwright", "cypress",
-        "make", "knip", "audit", "tauri:dev",
+        "test",
+        "tests",
+        "pytest",
+        "jest",
+        "vitest",
+        "mocha",
+        "build",
+        "check",
+        "lint",
+        "typecheck",
+        "tsc",
+        "clippy",
+        "fmt",
+        "ruff",
+        "mypy",
+        "eslint",
+        "biome",
+        "prettier",
+        "ctest",
+        "tox",
+        "nox",
+        "gradle",
+        "gradlew",
+        "mvn",
+        "bench",
+        "verify",
+        "validate",
+        "dev",
+        "serve",
+        "start",
+        "run",
+        "unittest",
+        "rspec",
+        "phpunit",
+        "playwright",
+        "cypress",
+        "make",
+        "knip",
+        "audit",
+        "tauri:dev",
     ];
     let git = command.split_whitespace().next() == Some("git");
-    !git && command.split(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '-' | '.')).any(|w| WORDS.contains(&w))
+    !git && command
+        .split(|c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '-' | '.'))
+        .any(|w| WORDS.contains(&w))
 }
 
 #[cfg(test)]
@@ -179,7 +249,10 @@ mod tests {
     fn the_line_that_says_what_is_wrong_is_told() {
         let text = "🥊 format (0.18 seconds)\nChecked 3 files\nsrc/a.ts(5,1): error TS7034: 'x' has no type\nExit code 1";
         assert_eq!(error_line(text), "src/a.ts(5,1): error TS7034: 'x' has no type");
-        assert_eq!(error_line("Rebasing (1/2)\rRebasing (2/2)\rerror: could not apply 1a2b"), "error: could not apply 1a2b");
+        assert_eq!(
+            error_line("Rebasing (1/2)\rRebasing (2/2)\rerror: could not apply 1a2b"),
+            "error: could not apply 1a2b"
+        );
         assert_eq!(error_line("\u{1b}[31mfatal\u{1b}[0m: no branch"), "fatal: no branch");
     }
 
@@ -188,7 +261,13 @@ mod tests {
         assert_eq!(purpose("git add . && git commit --no-verify -m x"), purpose("git commit -m y"));
         assert_eq!(purpose("git rebase --continue"), purpose("git rebase origin/main"));
         assert_ne!(purpose("npm run check"), purpose("npm run build"));
-        for command in ["PYTHONPATH=. pytest -q", "cargo test --lib", "npm run check", "./gradlew assemble", "npx tsc --noEmit"] {
+        for command in [
+            "PYTHONPATH=. pytest -q",
+            "cargo test --lib",
+            "npm run check",
+            "./gradlew assemble",
+            "npx tsc --noEmit",
+        ] {
             assert!(checks(command), "{command}");
         }
         assert!(!checks("git checkout main") && !checks("rm -rf x"));

@@ -245,7 +245,11 @@ impl List {
         self.bytes = 0;
         let text = points.join("; ");
         // one alone is a sentence or nothing
-        let told = if points.len() > 1 { is_exact(&text) || is_cause(&text) || text.len() > 60 } else { tells(&text) };
+        let told = if points.len() > 1 {
+            is_exact(&text) || is_cause(&text) || text.len() > 60
+        } else {
+            tells(&text)
+        };
         if told {
             found(&format!("{}: {text}", self.lead));
         }
@@ -263,7 +267,9 @@ pub(super) fn split(line: &str) -> Vec<&str> {
         quoted ^= c == '`';
         let ends = match c {
             _ if quoted => false,
-            '.' | '!' | '?' => next.is_none_or(char::is_whitespace) && !abbreviated(line.get(..at).unwrap_or("")),
+            '.' | '!' | '?' => {
+                next.is_none_or(char::is_whitespace) && !abbreviated(line.get(..at).unwrap_or(""))
+            }
             '。' | '！' | '？' | '；' => true,
             _ => false,
         };
@@ -291,7 +297,9 @@ pub(super) fn is_heading(line: &str) -> bool {
     bare.starts_with('#')
         || ["**", "__"].iter().any(|mark| {
             bold.len() > 4
-                && bold.strip_prefix(mark).is_some_and(|rest| rest.strip_suffix(mark).is_some_and(|r| !r.contains(mark)))
+                && bold
+                    .strip_prefix(mark)
+                    .is_some_and(|rest| rest.strip_suffix(mark).is_some_and(|r| !r.contains(mark)))
         })
 }
 
@@ -302,7 +310,8 @@ pub(super) fn plain(line: &str) -> String {
     loop {
         let before = line;
         line = line.trim_start_matches(|c: char| {
-            !c.is_alphanumeric() && !matches!(c, '`' | '"' | '\'' | '/' | '(' | '[' | '@' | '$' | '~' | '-' | '“' | '「' | '.')
+            !c.is_alphanumeric()
+                && !matches!(c, '`' | '"' | '\'' | '/' | '(' | '[' | '@' | '$' | '~' | '-' | '“' | '「' | '.')
         });
         for mark in ["- ", "* ", "[ ] ", "[x] ", "[X] ", "[~] "] {
             line = line.strip_prefix(mark).unwrap_or(line);
@@ -366,11 +375,20 @@ mod tests {
     #[test]
     fn sentences_end_in_every_script() {
         assert_eq!(
-            told("Root cause: a.b is 1.5 wide. It works again since then!\n- 根因是没有设置缓存。重新运行测试以后全部通过\n```\ncode here is long\n```\nok"),
-            ["Root cause: a.b is 1.5 wide.", "It works again since then!", "根因是没有设置缓存。", "重新运行测试以后全部通过"]
+            told(
+                "Root cause: a.b is 1.5 wide. It works again since then!\n- 根因是没有设置缓存。重新运行测试以后全部通过\n```\ncode here is long\n```\nok"
+            ),
+            [
+                "Root cause: a.b is 1.5 wide.",
+                "It works again since then!",
+                "根因是没有设置缓存。",
+                "重新运行测试以后全部通过"
+            ]
         );
         assert_eq!(
-            told("The schema has now:\n- fans (`aux_index`)\n- a chamber\n- lights\n\nIt holds 3 of them in all."),
+            told(
+                "The schema has now:\n- fans (`aux_index`)\n- a chamber\n- lights\n\nIt holds 3 of them in all."
+            ),
             ["The schema has now: fans (`aux_index`); a chamber; lights", "It holds 3 of them in all."]
         );
         assert_eq!(told("It fails for e.g. the 2nd page of `a. b` here.").len(), 1);

@@ -177,7 +177,8 @@ impl Ledger {
         }
         // an agent of the same make reads the same file itself
         let same = self.session.budget.as_ref().is_some_and(|b| b.factor == Some(1000));
-        for (text, at) in self.instructions.iter().filter(|_| !(same && self.session.source_agent == "codex")) {
+        for (text, at) in self.instructions.iter().filter(|_| !(same && self.session.source_agent == "codex"))
+        {
             let text = format!("{}: {text}", language.pick("project instructions", "项目说明"));
             lines.push(Line::new(Section::Constraints, text, at.seq, 2.5));
         }
@@ -198,7 +199,8 @@ fn other(prompt: &Prompt, text: &str, recent: f64, language: Language) -> Option
     let told = prompt.text.to_lowercase().starts_with("i tried");
     let rule = !is_question(&prompt.text)
         && !told
-        && ((prompt.text.len() <= 600 && is_rule(&prompt.text)) || (prompt.text.len() <= 200 && is_reversal(&prompt.text)));
+        && ((prompt.text.len() <= 600 && is_rule(&prompt.text))
+            || (prompt.text.len() <= 200 && is_reversal(&prompt.text)));
     let worth = match (rule, short) {
         (true, _) => 12.0,
         (false, true) => 7.0,
@@ -213,5 +215,6 @@ fn other(prompt: &Prompt, text: &str, recent: f64, language: Language) -> Option
     // "yes, please" tells little, "thanks" nothing
     let said = text.chars().filter(|c| c.is_alphanumeric()).map(|c| if is_wide(c) { 3.0 } else { 1.0 });
     let tells = (said.sum::<f64>() / 40.0).clamp(0.1, 1.0);
-    (!text.is_empty()).then(|| Line::new(section, text, prompt.seq, (worth + extra) * (0.6 + 0.4 * recent) * tells))
+    (!text.is_empty())
+        .then(|| Line::new(section, text, prompt.seq, (worth + extra) * (0.6 + 0.4 * recent) * tells))
 }

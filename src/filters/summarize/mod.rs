@@ -46,7 +46,10 @@ mod tests;
 use super::Filter;
 use super::ends::tail;
 use crate::json::{Tape, Value, write_string};
-use crate::record::{number, with_fields, Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session, Status};
+use crate::record::{
+    Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session,
+    Status, number, with_fields,
+};
 use crate::stream::{Sink, Spool};
 use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
@@ -257,7 +260,9 @@ impl Summarize {
         if head.origin == Some(Origin::Harness) {
             self.state.interrupted |= head.harness == Some(Harness::Interrupt);
             return match head.harness {
-                Some(Harness::Environment | Harness::Command) if role == Role::User => self.of_client(record, at),
+                Some(Harness::Environment | Harness::Command) if role == Role::User => {
+                    self.of_client(record, at)
+                }
                 _ => Ok(()),
             };
         }
@@ -496,12 +501,7 @@ impl Summarize {
     }
 
     /// The lines of a summary of at most `size` tokens; `None` when they would tell nothing.
-    fn choose(
-        &self,
-        size: u64,
-        print: Print<'_>,
-        counter: &dyn Counter,
-    ) -> Option<Vec<choose::Line>> {
+    fn choose(&self, size: u64, print: Print<'_>, counter: &dyn Counter) -> Option<Vec<choose::Line>> {
         let whole = self.whole();
         let lines = self.ledger.lines(print.language, whole, size);
         let likely = |name| self.ledger.likely(name, whole);
@@ -563,7 +563,8 @@ fn ends(value: Value<'_>) -> String {
 
 /// Lines of a project's instructions that forbid or demand something.
 fn instructions(text: &str) -> Vec<String> {
-    const RULES: [&str; 9] = ["never ", "do not ", "don't ", "must not", "must never", "不要", "禁止", "不得", "严禁"];
+    const RULES: [&str; 9] =
+        ["never ", "do not ", "don't ", "must not", "must never", "不要", "禁止", "不得", "严禁"];
     let lines = text.lines().map(findings::plain).filter(|line| {
         let lower = line.to_lowercase();
         (20..240).contains(&line.len()) && RULES.iter().any(|words| lower.contains(words))

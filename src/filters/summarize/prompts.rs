@@ -1,7 +1,7 @@
 //! What the user said: every prompt, and which of them a later one took back.
 
-use super::terms;
 use super::findings::{self, is_heading, plain};
+use super::terms;
 use super::words::{is_offer, is_reversal, is_rule, is_wide, without_reversals};
 use super::work::one_line;
 use crate::filters::typed::Lines;
@@ -52,20 +52,28 @@ const ASKED: usize = 260;
 pub(super) fn asked(text: &str, before: Option<&str>) -> Option<String> {
     let text = text.trim();
     let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("").to_lowercase();
-    let agreeing = ["yes", "yeah", "yep", "ok", "okay", "sure", "no", "go", "do", "please", "both", "好", "好的", "是", "可以", "对", "行"];
+    let agreeing = [
+        "yes", "yeah", "yep", "ok", "okay", "sure", "no", "go", "do", "please", "both", "好", "好的", "是",
+        "可以", "对", "行",
+    ];
     let short = text.len() <= ANSWER && text.split_whitespace().count() <= ANSWER_WORDS;
     let choice = first.len() == 1 && text.len() <= 12;
-    if !(short && (agreeing.contains(&first.as_str()) || choice || text.chars().count() <= 4)) || text.ends_with(['?', '？']) {
+    if !(short && (agreeing.contains(&first.as_str()) || choice || text.chars().count() <= 4))
+        || text.ends_with(['?', '？'])
+    {
         return None;
     }
     let before = before?;
-    let lines: Vec<String> = before.lines().filter(|l| !is_heading(l)).map(plain).filter(|l| !l.is_empty()).collect();
+    let lines: Vec<String> =
+        before.lines().filter(|l| !is_heading(l)).map(plain).filter(|l| !l.is_empty()).collect();
     let asks = |s: &&str| s.ends_with(['?', '？']) || is_offer(s);
     let (n, question) = lines
         .iter()
         .enumerate()
         .rev()
-        .find_map(|(n, line)| Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned())))
+        .find_map(|(n, line)| {
+            Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
+        })
         .or_else(|| Some((lines.len(), lines.last()?.clone())))?;
     let mut told = clipped(&one_line(&question), ASKED * 2 / 3, ASKED / 3);
     if told.ends_with([':', '：', ')']) {
@@ -86,7 +94,8 @@ fn option(before: &str, mark: &str) -> Option<String> {
         let bare = bare.strip_prefix("Option ").unwrap_or(&bare);
         let rest = bare.get(mark.len()..)?;
         let named = bare.get(..mark.len()).is_some_and(|m| m.eq_ignore_ascii_case(mark));
-        (named && rest.starts_with([':', '.', ')', '：', '、', '-', '|', ' ']) && rest.len() > 3).then(|| bare.to_owned())
+        (named && rest.starts_with([':', '.', ')', '：', '、', '-', '|', ' ']) && rest.len() > 3)
+            .then(|| bare.to_owned())
     })
 }
 

@@ -126,7 +126,10 @@ pub(super) fn verified(
         let mut text = format!("{opening}\n\n{prose}");
         if !missing.is_empty() {
             text.push_str("\n\n");
-            text.push_str(&super::choose::print(&missing, Print { opening: &format!("# {heading}"), ..print }));
+            text.push_str(&super::choose::print(
+                &missing,
+                Print { opening: &format!("# {heading}"), ..print },
+            ));
         }
         if cost(counter, &text) <= size || missing.is_empty() {
             return text;

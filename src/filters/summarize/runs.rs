@@ -122,18 +122,29 @@ impl Runs {
         self.git(&run);
         let key = terms::key(&run.key);
         let looks = only_looks(&run.key);
-        let plain: Vec<&str> = run.text.lines().filter(|l| !self.is_banner(l) && !faults::is_exit(l.trim())).collect();
+        let plain: Vec<&str> =
+            run.text.lines().filter(|l| !self.is_banner(l) && !faults::is_exit(l.trim())).collect();
         let silent = plain.iter().all(|l| l.trim().is_empty());
         let error = match run.status.is_error() && !refused {
             true => error_line(&plain.join("\n")),
             false => String::new(),
         };
         // a search that finds nothing ends with 1
-        let nothing = faults::searches(&run.key) && (silent || !faults::is_fault(&error)) && run.exit.is_none_or(|e| e == 1);
+        let nothing = faults::searches(&run.key)
+            && (silent || !faults::is_fault(&error))
+            && run.exit.is_none_or(|e| e == 1);
         if run.status.is_error() && !refused && !nothing && !(looks && error.is_empty()) {
             let what = clipped(&run.shown, SHOWN, 0);
             let purpose = faults::purpose(&run.key);
-            self.failed(Failing { key, purpose, what, line: &error, command: true, called: run.called.seq, at: run.at });
+            self.failed(Failing {
+                key,
+                purpose,
+                what,
+                line: &error,
+                command: true,
+                called: run.called.seq,
+                at: run.at,
+            });
         } else if run.status == Status::Ok {
             self.worked(key, run.at, edits);
             self.achieved(&faults::purpose(&run.key), run.at, edits);
@@ -164,7 +175,9 @@ impl Runs {
         let mut order: Vec<(bool, u32, u64)> = self
             .commands
             .iter()
-            .map(|(key, c)| (!c.looks && (c.status.is_error() || faults::checks(&c.text)), c.at.position, *key))
+            .map(|(key, c)| {
+                (!c.looks && (c.status.is_error() || faults::checks(&c.text)), c.at.position, *key)
+            })
             .collect();
         order.sort_unstable();
         for (_, _, key) in order.into_iter().take(self.entries / 4) {
@@ -181,19 +194,24 @@ impl Runs {
             let branch = line
                 .strip_prefix("On branch ")
                 .or_else(|| line.strip_prefix("Switched to branch '").map(|l| l.trim_end_matches('\'')))
-                .or_else(|| line.strip_prefix("Switched to a new branch '").map(|l| l.trim_end_matches('\'')));
+                .or_else(|| {
+                    line.strip_prefix("Switched to a new branch '").map(|l| l.trim_end_matches('\''))
+                });
             if let Some(branch) = branch {
                 self.branch = Some((branch.to_owned(), run.at));
             }
             // "[main 1a2b3c4] Subject"
-            let Some((head, subject)) = line.strip_prefix('[').and_then(|l| l.split_once("] ")) else { continue };
+            let Some((head, subject)) = line.strip_prefix('[').and_then(|l| l.split_once("] ")) else {
+                continue;
+            };
             let head = head.replace(" (root-commit)", "");
             let Some((branch, hash)) = head.rsplit_once(' ') else { continue };
             if (7..=40).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
                 if !branch.contains(' ') {
                     self.branch = Some((branch.to_owned(), run.at));
                 }
-                self.commits.push_back((format!("{hash} {}", clipped(&one_line(subject), 120, 0)), run.called));
+                self.commits
+                    .push_back((format!("{hash} {}", clipped(&one_line(subject), 120, 0)), run.called));
                 if self.commits.len() > COMMITS {
                     self.commits.pop_front();
                 }
@@ -254,7 +272,9 @@ impl Runs {
         let found: Vec<(u64, usize)> = self
             .failing
             .iter()
-            .filter(|(_, index)| self.failures.get(**index).is_some_and(|f| f.command && f.purpose == purpose))
+            .filter(|(_, index)| {
+                self.failures.get(**index).is_some_and(|f| f.command && f.purpose == purpose)
+            })
             .map(|(key, index)| (*key, *index))
             .collect();
         for (key, index) in found {
@@ -313,7 +333,10 @@ fn said(lines: &[&str], length: usize) -> String {
     let counts = |line: &str| {
         let lower = line.to_ascii_lowercase();
         let digit = line.bytes().any(|b| b.is_ascii_digit());
-        digit && ["passed", "failed", "passing", "failing", "errors", "warnings", "tests", "通过", "失败"].iter().any(|w| lower.contains(w))
+        digit
+            && ["passed", "failed", "passing", "failing", "errors", "warnings", "tests", "通过", "失败"]
+                .iter()
+                .any(|w| lower.contains(w))
     };
     let shown: Vec<&str> = lines.iter().copied().filter(|l| !l.trim().is_empty()).collect();
     if let Some(line) = shown.iter().rev().take(12).find(|l| counts(l)) {
@@ -321,7 +344,9 @@ fn said(lines: &[&str], length: usize) -> String {
     }
     match shown.as_slice() {
         [one] if length <= BRIEF => clipped(&plain(one), SAID, 0),
-        [.., last] if length <= 2 * BRIEF && last.trim_start().starts_with("http") => clipped(&plain(last), SAID, 0),
+        [.., last] if length <= 2 * BRIEF && last.trim_start().starts_with("http") => {
+            clipped(&plain(last), SAID, 0)
+        }
         _ => String::new(),
     }
 }

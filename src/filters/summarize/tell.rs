@@ -111,8 +111,12 @@ impl Ledger {
         if later >= VERY_OLD && !open.is_empty() && told(&at) {
             let list: Vec<String> = open.iter().map(|(step, _)| one_line(&step.text)).collect();
             let text = match language {
-                Language::English => format!("a plan made {later} prompts ago, perhaps done or dropped: {}", list.join("; ")),
-                Language::Chinese => format!("{later} 条提示之前的计划，可能已完成或放弃：{}", list.join("；")),
+                Language::English => {
+                    format!("a plan made {later} prompts ago, perhaps done or dropped: {}", list.join("; "))
+                }
+                Language::Chinese => {
+                    format!("{later} 条提示之前的计划，可能已完成或放弃：{}", list.join("；"))
+                }
             };
             lines.push(Line::new(Section::Plan, clipped(&text, 400, 0), at.seq, 2.0));
         } else {
@@ -133,7 +137,8 @@ impl Ledger {
             }
         }
         let newest = self.findings.last().map(|m| m.at);
-        for message in self.findings.closings().rev().filter(|m| told(&m.at) && Some(m.at) != newest).take(2) {
+        for message in self.findings.closings().rev().filter(|m| told(&m.at) && Some(m.at) != newest).take(2)
+        {
             for point in open_points(&message.text) {
                 let known = open.iter().any(|(step, _)| alike(&step.text, &point));
                 if !known {
@@ -160,7 +165,8 @@ impl Ledger {
     pub(super) fn file_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
         let mut files: Vec<_> = self.work.files.values().collect();
         files.sort_by(|a, b| (a.touched, &a.path).cmp(&(b.touched, &b.path)));
-        let read: Vec<_> = files.iter().filter(|f| f.fate == Fate::Read && (whole || !f.touched.kept)).collect();
+        let read: Vec<_> =
+            files.iter().filter(|f| f.fate == Fate::Read && (whole || !f.touched.kept)).collect();
         let mut often: Vec<_> = read.iter().filter(|f| f.reads > 1).copied().collect();
         often.sort_by_key(|f| std::cmp::Reverse((f.reads.min(4), f.touched)));
         often.truncate(READ);
@@ -234,7 +240,8 @@ impl Ledger {
 
     fn has_error(&self, command: &Command) -> bool {
         let told = |f: &&Failure| f.command && f.what == command.text && f.resolved.is_some();
-        self.open_failures().iter().any(|f| f.what == command.text) || self.work.runs.failures.iter().any(|f| told(&f))
+        self.open_failures().iter().any(|f| f.what == command.text)
+            || self.work.runs.failures.iter().any(|f| told(&f))
     }
 
     fn command_line(&self, command: &Command, checks: bool, language: Language) -> Line {
@@ -329,8 +336,12 @@ impl Ledger {
         match (failure.resolved.is_some(), files.is_empty(), language) {
             (false, _, _) => {}
             (true, true, _) => text.push_str(language.pick(" → ok now", " → 现已成功")),
-            (true, false, Language::English) => text.push_str(&format!(" → ok now, after work on {}", files.join(", "))),
-            (true, false, Language::Chinese) => text.push_str(&format!(" → 在处理 {} 之后成功", files.join("、"))),
+            (true, false, Language::English) => {
+                text.push_str(&format!(" → ok now, after work on {}", files.join(", ")))
+            }
+            (true, false, Language::Chinese) => {
+                text.push_str(&format!(" → 在处理 {} 之后成功", files.join("、")))
+            }
         }
         let mut line = Line::new(Section::Errors, text, failure.at.seq, worth);
         line.refer(failure.by.iter().map(|(_, seq)| *seq).chain([failure.called]));
@@ -402,7 +413,9 @@ impl Ledger {
                 Section::Files => {
                     quoted.is_some_and(|path| self.work.files.keys().any(|k| self.path(k) == path))
                 }
-                Section::Commands => quoted.is_some_and(|c| self.work.runs.commands.values().any(|k| k.text == c)),
+                Section::Commands => {
+                    quoted.is_some_and(|c| self.work.runs.commands.values().any(|k| k.text == c))
+                }
                 Section::Plan => !self.work.plan.is_empty(),
                 // how it stood then, and where
                 Section::Request | Section::State => self.findings.last().is_some(),
@@ -460,9 +473,21 @@ impl Ledger {
 
 /// Commands that change nothing that is not told elsewhere: commits stand in the state.
 fn is_no_news(command: &str) -> bool {
-    ["git add ", "git commit", "git fetch", "git checkout ", "git switch ", "mkdir ", "cp ", "mv ", "rm ", "touch ", "chmod "]
-        .iter()
-        .any(|word| command.starts_with(word))
+    [
+        "git add ",
+        "git commit",
+        "git fetch",
+        "git checkout ",
+        "git switch ",
+        "mkdir ",
+        "cp ",
+        "mv ",
+        "rm ",
+        "touch ",
+        "chmod ",
+    ]
+    .iter()
+    .any(|word| command.starts_with(word))
         && !command.contains("&&")
 }
 
@@ -518,16 +543,35 @@ fn quoted(text: &str, tokens: u64) -> String {
 }
 
 fn quote(lines: &[&str]) -> String {
-    let lines: Vec<String> =
-        lines.iter().map(|l| format!("> {}", l.chars().filter(|c| !c.is_control()).collect::<String>())).collect();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|l| format!("> {}", l.chars().filter(|c| !c.is_control()).collect::<String>()))
+        .collect();
     lines.join("\n")
 }
 
 /// What a message calls open: the points behind a line that says so.
 fn open_points(text: &str) -> Vec<String> {
     const OPEN: [&str; 19] = [
-        "remaining", "next step", "todo", "to do", "still open", "not done", "not yet", "future", "pending", "follow-up",
-        "outstanding", "left to do", "open question", "剩余", "待办", "下一步", "尚未", "未完成", "后续",
+        "remaining",
+        "next step",
+        "todo",
+        "to do",
+        "still open",
+        "not done",
+        "not yet",
+        "future",
+        "pending",
+        "follow-up",
+        "outstanding",
+        "left to do",
+        "open question",
+        "剩余",
+        "待办",
+        "下一步",
+        "尚未",
+        "未完成",
+        "后续",
     ];
     let mut found = Vec::new();
     let mut inside = false;
@@ -551,7 +595,11 @@ fn open_points(text: &str) -> Vec<String> {
 /// Whether two points name the same thing: most words of the shorter one are in the other.
 fn alike(one: &str, other: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
-        text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 3).map(str::to_owned).collect()
+        text.to_lowercase()
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|w| w.len() > 3)
+            .map(str::to_owned)
+            .collect()
     };
     let (one, other) = (words(one), words(other));
     let (less, more) = if one.len() < other.len() { (&one, &other) } else { (&other, &one) };

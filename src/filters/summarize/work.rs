@@ -6,7 +6,7 @@ use super::prompts::{clipped, floor};
 use super::runs::{Failing, Run, Runs, SHOWN};
 use super::terms;
 use super::words::is_announcement;
-use crate::record::{shell::Effect, Status};
+use crate::record::{Status, shell::Effect};
 use std::collections::{HashMap, VecDeque};
 
 /// Calls that wait for their result at one time; more are never open in a real session.
@@ -213,7 +213,15 @@ impl Work {
             let error = super::faults::error_line(text);
             let key = terms::key(&what);
             let what = clipped(&one_line(&what), SHOWN, 0);
-            let failing = Failing { key, purpose: String::new(), what, line: &error, command: false, called: called.seq, at };
+            let failing = Failing {
+                key,
+                purpose: String::new(),
+                what,
+                line: &error,
+                command: false,
+                called: called.seq,
+                at,
+            };
             self.runs.failed(failing);
         } else if let Some((path, _)) = call.files.first() {
             self.runs.worked(terms::key(&format!("{name} {path}")), at, &self.edits);
@@ -249,7 +257,12 @@ impl Work {
             });
         } else if asks(name) {
             let text = one_line(text.get(..floor(text, 4_000)).unwrap_or(text));
-            words = (!text.is_empty()).then(|| Words { of: String::new(), text: clipped(&text, 480, 180), refuse: false, at });
+            words = (!text.is_empty()).then(|| Words {
+                of: String::new(),
+                text: clipped(&text, 480, 180),
+                refuse: false,
+                at,
+            });
         }
         if let Some(words) = words {
             self.words.push_back(words);
@@ -392,7 +405,8 @@ impl Work {
 
     /// Notes what a command takes back of the newest changes.
     fn taken_back(&mut self, command: &str, at: At) {
-        const BACK: [&str; 5] = ["git checkout -- ", "git restore ", "git reset --hard", "git stash", "git revert"];
+        const BACK: [&str; 5] =
+            ["git checkout -- ", "git restore ", "git reset --hard", "git stash", "git revert"];
         if !BACK.iter().any(|c| command.starts_with(c)) || command.starts_with("git stash pop") {
             return;
         }
@@ -477,19 +491,59 @@ fn keep_newest(place: &mut VecDeque<(String, u64)>, names: Vec<String>, seq: u64
 /// What the model says that a change is for: its last words before the call, unless it only looks.
 fn purpose(text: &str) -> String {
     const LOOKS: [&str; 16] = [
-        "check", "look", "see", "read", "verify", "understand", "find", "examine", "explore", "search", "review", "run",
-        "查看", "检查", "看看", "运行",
+        "check",
+        "look",
+        "see",
+        "read",
+        "verify",
+        "understand",
+        "find",
+        "examine",
+        "explore",
+        "search",
+        "review",
+        "run",
+        "查看",
+        "检查",
+        "看看",
+        "运行",
     ];
     const LEADS: [&str; 26] = [
-        "now let me ", "now, let me ", "let me now ", "let me ", "let's ", "now i'll ", "i'll now ", "i'll ", "i will ",
-        "now i need to ", "i need to ", "now i ", "next, ", "now ", "first, ", "then ", "also, ", "also ", "i'm going to ",
-        "让我", "现在让我", "现在", "接下来", "我来", "我将", "我会",
+        "now let me ",
+        "now, let me ",
+        "let me now ",
+        "let me ",
+        "let's ",
+        "now i'll ",
+        "i'll now ",
+        "i'll ",
+        "i will ",
+        "now i need to ",
+        "i need to ",
+        "now i ",
+        "next, ",
+        "now ",
+        "first, ",
+        "then ",
+        "also, ",
+        "also ",
+        "i'm going to ",
+        "让我",
+        "现在让我",
+        "现在",
+        "接下来",
+        "我来",
+        "我将",
+        "我会",
     ];
-    let Some(line) = text.lines().rev().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("```")) else {
+    let Some(line) = text.lines().rev().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("```"))
+    else {
         return String::new();
     };
     let plain = super::findings::plain(line.trim_start_matches('#'));
-    let Some(last) = super::findings::split(&plain).last().map(|s| s.trim().to_owned()) else { return String::new() };
+    let Some(last) = super::findings::split(&plain).last().map(|s| s.trim().to_owned()) else {
+        return String::new();
+    };
     let mut rest = last.trim_end_matches([':', '：', '.', '。', '…']).trim().to_owned();
     if let Some((step, behind)) = rest.split_once(':')
         && step.to_lowercase().starts_with("step ")
@@ -503,7 +557,11 @@ fn purpose(text: &str) -> String {
         rest = rest.get(lead.len()..).unwrap_or("").trim_start().to_owned();
     }
     let first = rest.split(' ').next().unwrap_or("").to_lowercase();
-    if !announced || LOOKS.iter().any(|word| first.starts_with(word)) || rest.len() < 12 || rest.ends_with('?') {
+    if !announced
+        || LOOKS.iter().any(|word| first.starts_with(word))
+        || rest.len() < 12
+        || rest.ends_with('?')
+    {
         return String::new();
     }
     clipped(&one_line(&rest), 140, 0)
@@ -511,20 +569,31 @@ fn purpose(text: &str) -> String {
 
 /// Whether a tool asks the user something, so that its result is the user's.
 fn asks(name: &str) -> bool {
-    matches!(name, "AskUserQuestion" | "request_user_input" | "ask_user" | "ask_followup_question" | "question")
+    matches!(
+        name,
+        "AskUserQuestion" | "request_user_input" | "ask_user" | "ask_followup_question" | "question"
+    )
 }
 
 /// What clients put into the result of a call that the user refused.
 fn is_refusal(text: &str) -> bool {
     let head = text.get(..floor(text, 300)).unwrap_or(text);
-    ["doesn't want to proceed", "user rejected", "rejected by user", "denied by the user", "User denied", "rejected by the user"]
-        .iter()
-        .any(|words| head.contains(words))
+    [
+        "doesn't want to proceed",
+        "user rejected",
+        "rejected by user",
+        "denied by the user",
+        "User denied",
+        "rejected by the user",
+    ]
+    .iter()
+    .any(|words| head.contains(words))
 }
 
 /// The user's own words in such a result.
 pub(super) fn refusal_words(text: &str) -> Option<&str> {
-    const LEADS: [&str; 5] = ["the user said:", "provided the following reason", "with feedback:", "User feedback:", "reason:"];
+    const LEADS: [&str; 5] =
+        ["the user said:", "provided the following reason", "with feedback:", "User feedback:", "reason:"];
     let (_, words) = LEADS.iter().find_map(|lead| text.split_once(lead))?;
     let words = words.split("Note: The user's next message").next().unwrap_or(words);
     let words = words.trim_start_matches([':', ' ', '\n']).trim_start_matches("for the rejection:").trim();
@@ -534,9 +603,18 @@ pub(super) fn refusal_words(text: &str) -> Option<&str> {
 /// Errors of the client's own rules, of which nothing is left when the next call keeps to them.
 fn of_client(text: &str) -> bool {
     let head = text.get(..floor(text, 400)).unwrap_or(text);
-    ["has not been read yet", "has been modified since", "File does not exist", "exceeds maximum allowed tokens", "InputValidationError", "String to replace not found", "No changes to make", "Sibling tool call errored"]
-        .iter()
-        .any(|words| head.contains(words))
+    [
+        "has not been read yet",
+        "has been modified since",
+        "File does not exist",
+        "exceeds maximum allowed tokens",
+        "InputValidationError",
+        "String to replace not found",
+        "No changes to make",
+        "Sibling tool call errored",
+    ]
+    .iter()
+    .any(|words| head.contains(words))
 }
 
 /// White space runs become one space.
@@ -661,7 +739,9 @@ mod tests {
             let status = if n % 2 == 0 { Status::Error } else { Status::Ok };
             run(&mut work, n * 4 + 2, &format!("make t{n}"), status, "error: x");
         }
-        assert!(work.files.len() <= 101 && work.runs.commands.len() <= 101 && work.runs.failures.len() <= 101);
+        assert!(
+            work.files.len() <= 101 && work.runs.commands.len() <= 101 && work.runs.failures.len() <= 101
+        );
         assert!(work.files.contains_key("f19999"));
     }
 }

@@ -2,9 +2,10 @@
 
 use super::cost::{INPUT, image_data};
 use crate::filters::ends::tail;
+use crate::filters::redact::detect::{cut_after, cut_before, secret_at};
 use crate::filters::typed::Lines;
 use crate::json::{Kind, Tape, Text, Value, write_escaped, write_string};
-use crate::record::{number, By, Draft, Error, Head, Origin, Result, Role, Status};
+use crate::record::{By, Draft, Error, Head, Origin, Result, Role, Status, number};
 use crate::tokens::image;
 use memchr::memmem;
 use std::borrow::Cow;
@@ -351,7 +352,8 @@ fn typed(text: &Shown<'_>, lines: &Lines, bytes: usize) -> String {
         return condense(words, words.len(), bytes, false);
     }
     // of what is not the user's, enough to know the template
-    let room = if typed.template { (bytes - typed.words.len()).min(TEMPLATE) } else { bytes - typed.words.len() };
+    let room =
+        if typed.template { (bytes - typed.words.len()).min(TEMPLATE) } else { bytes - typed.words.len() };
     let rest = condense(&typed.rest, typed.rest.len(), room, false);
     if typed.words.is_empty() { rest } else { format!("{}\n\n{rest}", typed.words) }
 }

@@ -44,7 +44,9 @@ pub use explain::{Explanation, Row};
 use super::Filter;
 use super::typed::{self, Lines};
 use crate::json::{Tape, Text, Value};
-use crate::record::{number, with_fields, Budget, End, Error, Harness, Head, Kind, Origin, Record, Result, Role};
+use crate::record::{
+    Budget, End, Error, Harness, Head, Kind, Origin, Record, Result, Role, number, with_fields,
+};
 use crate::stream::{Held, Queue, Sink};
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;

@@ -128,8 +128,16 @@ pub(super) fn settle(
             }
         });
     }
-    let mut window =
-        Window { options, counters, tape, state, pieces, base: Vec::new(), costs: HashMap::new(), room: Vec::new() };
+    let mut window = Window {
+        options,
+        counters,
+        tape,
+        state,
+        pieces,
+        base: Vec::new(),
+        costs: HashMap::new(),
+        room: Vec::new(),
+    };
     window.look()?;
     let (forms, shrunk) = window.decide(aim)?;
     let Window { pieces, costs, .. } = window;
@@ -353,7 +361,9 @@ impl Window<'_> {
         let mut forms = Vec::with_capacity(self.pieces.len());
         for at in 0..self.pieces.len() {
             let form = match self.pieces.get(at).map(|p| (p.pinned, p.item.part)) {
-                Some((true, Part::Task | Part::Prompt)) if self.cost(at, Form::Whole, true)? > self.state.cap => {
+                Some((true, Part::Task | Part::Prompt))
+                    if self.cost(at, Form::Whole, true)? > self.state.cap =>
+                {
                     self.filling(at, self.state.cap, u64::MAX, Form::Typed)?.unwrap_or(Form::Typed(CUT))
                 }
                 Some((true, _)) => Form::Whole,
@@ -568,7 +578,9 @@ impl Window<'_> {
         let mut steps: Vec<(u64, Vec<usize>)> = Vec::new();
         let mut place: HashMap<u64, usize> = HashMap::new();
         for at in all {
-            let Some(item) = self.pieces.get(*at).map(|p| p.item).filter(|i| i.part == Part::Step) else { continue };
+            let Some(item) = self.pieces.get(*at).map(|p| p.item).filter(|i| i.part == Part::Step) else {
+                continue;
+            };
             let n = *place.entry(item.unit).or_insert_with(|| {
                 steps.push((item.unit, Vec::new()));
                 steps.len() - 1
