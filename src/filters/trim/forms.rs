@@ -583,10 +583,21 @@ mod tests {
         let text = "checking\nerror: no such file\nmore\n".repeat(400);
         let v = made(&result(&serde_json::to_string(&text).unwrap()), Form::Masked);
         assert_eq!(v["content"], "[tool result omitted: 13,600 bytes, exit code 101: error: no such file]");
-        let ok = result("\"fine\"").replace("\"error\"", "\"ok\"").replace("\"exit_code\":101,", "");
-        assert_eq!(made(&ok, Form::Masked)["content"], "[tool result omitted: 4 bytes, ok]");
-        let old = made(&ok, Form::Superseded);
-        assert_eq!(old["content"], "[tool result omitted: 4 bytes; the file is read or written again later]");
+        let ok = |text: &str| {
+            let line = result(&serde_json::to_string(text).unwrap());
+            line.replace("\"error\"", "\"ok\"").replace("\"exit_code\":101,", "")
+        };
+        let long = "a line of a run\n".repeat(20) + "done in 3 s";
+        assert_eq!(made(&ok(&long), Form::Masked)["content"], "[tool result omitted: 331 bytes, ok]");
+        let told = "[tool result omitted: 331 bytes, ok; its last lines:]\na line of a run\na line of a run\ndone in 3 s";
+        assert_eq!(made(&ok(&long), Form::Told)["content"], told);
+        let old = made(&ok(&long), Form::Superseded);
+        assert_eq!(
+            old["content"],
+            "[tool result omitted: 331 bytes; the file is read or written again later]"
+        );
+        // the mark would be hardly shorter
+        assert_eq!(made(&ok("\u{1b}[32mfine\u{1b}[0m"), Form::Masked)["content"], "fine");
     }
 
     #[test]

@@ -650,7 +650,8 @@ impl State {
             Role::System => Part::Fixed,
             Role::Summary if head.origin == Some(Origin::Relay) => return (Part::Ours, next),
             Role::Summary => Part::Summary,
-            _ if head.is_prompt() && !head.synthetic => {
+            // one that was cut before is still the human's
+            _ if head.is_prompt() => {
                 // several texts of one line are one prompt
                 match self.prompting.filter(|(turn, _)| turn.is_some() && *turn == head.turn) {
                     Some((_, unit)) if self.turn > 1 => return (Part::Prompt, self.joined(unit, least)),

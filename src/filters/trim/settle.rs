@@ -68,6 +68,8 @@ struct Piece {
     /// Bytes of its text, escaped.
     length: usize,
     images: bool,
+    /// A filter made it in the place of another.
+    synthetic: bool,
     /// A later one tells the same, or how it stands now.
     superseded: bool,
 }
@@ -123,7 +125,9 @@ pub(super) fn settle(
                     Part::Prompt => item.turn == state.turn,
                     Part::Summary | Part::Noise | Part::Step => false,
                 };
-                pieces.push(Piece { item, pinned, length: 0, images: false, superseded: false });
+                let blank =
+                    Piece { item, pinned, length: 0, images: false, synthetic: false, superseded: false };
+                pieces.push(blank);
                 Slot::Piece(pieces.len() - 1)
             }
         });
@@ -241,12 +245,13 @@ impl Window<'_> {
                 // a short one costs hardly more than its size told
                 let long = content.filter(|input| role == Role::ToolCall && input.raw().len() > cost::INPUT);
                 let plans = long.is_some_and(is_plan);
-                Ok((Cost { tokens, sure: counters.last }, length, images, id, file, plans))
+                let facts = (length, images, head.synthetic, plans);
+                Ok((Cost { tokens, sure: counters.last }, facts, id, file))
             })?;
-            let Some((cost, length, images, id, file, plans)) = seen else { continue };
+            let Some((cost, (length, images, synthetic, plans), id, file)) = seen else { continue };
             self.costs.insert((at, Form::Whole), cost);
             if let Some(piece) = self.pieces.get_mut(at) {
-                (piece.length, piece.images) = (length, images);
+                (piece.length, piece.images, piece.synthetic) = (length, images, synthetic);
                 piece.superseded = plans && planned;
             }
             planned |= plans;
@@ -332,10 +337,21 @@ impl Window<'_> {
         if quick / 4 <= limit && self.total(&whole, &aim, true)? <= limit {
             return Ok((whole, None));
         }
-        self.base = self.pinned()?;
-        let pinned = self.base.clone();
-        let least = self.total(&pinned, &aim, true)?;
+        let mut cap = self.state.cap;
+        let (mut pinned, mut least) = self.pinned(cap, false, &aim)?;
+        // two long prompts leave room for what was said about them
+        while least > limit / 3 * 2 && cap > (limit / 4).max(CUT / 4) {
+            cap = cap / 4 * 3;
+            (pinned, least) = self.pinned(cap, false, &aim)?;
+        }
+        self.base = pinned.clone();
         if least > limit {
+            let rest = self.options.budget.saturating_sub(self.options.summary_reserve.unwrap_or(0));
+            let rest = self.options.safe(rest, exact);
+            while least > rest && cap > 0 {
+                cap /= 2;
+                (pinned, least) = self.pinned(cap, true, &aim)?;
+            }
             return self.shrink(pinned, least, aim, exact);
         }
         for round in 0.. {
@@ -356,22 +372,30 @@ impl Window<'_> {
         Ok((pinned, None))
     }
 
-    /// What is never left out: whole, or of a long prompt what its share holds. Everything else is left out.
-    fn pinned(&mut self) -> Result<Vec<Form>> {
+    /// What is never left out: whole, or of a long prompt what `cap` tokens hold. What was cut before is only cut again
+    /// with `hard`. Everything else is left out. Gives the forms and what they cost.
+    fn pinned(&mut self, cap: u64, hard: bool, aim: &Budget) -> Result<(Vec<Form>, u64)> {
         let mut forms = Vec::with_capacity(self.pieces.len());
         for at in 0..self.pieces.len() {
-            let form = match self.pieces.get(at).map(|p| (p.pinned, p.item.part)) {
-                Some((true, Part::Task | Part::Prompt))
-                    if self.cost(at, Form::Whole, true)? > self.state.cap =>
-                {
-                    self.filling(at, self.state.cap, u64::MAX, Form::Typed)?.unwrap_or(Form::Typed(CUT))
-                }
-                Some((true, _)) => Form::Whole,
-                _ => Form::Gone,
-            };
-            forms.push(form);
+            let piece = self.pieces.get(at).filter(|p| p.pinned).map(|p| (p.item.part, p.synthetic));
+            forms.push(match piece {
+                Some((Part::Task | Part::Prompt, made)) if hard || !made => self.capped(at, cap)?,
+                Some(_) => Form::Whole,
+                None => Form::Gone,
+            });
         }
-        Ok(forms)
+        let least = self.total(&forms, aim, true)?;
+        Ok((forms, least))
+    }
+
+    /// A prompt whole, or what of it `cap` tokens hold, at least its very beginning.
+    fn capped(&mut self, at: usize, cap: u64) -> Result<Form> {
+        let whole = self.cost(at, Form::Whole, true)?;
+        if whole <= cap {
+            return Ok(Form::Whole);
+        }
+        let form = self.filling(at, cap, u64::MAX, Form::Typed)?.unwrap_or(Form::Typed(CUT));
+        Ok(if self.cost(at, form, true)? < whole { form } else { Form::Whole })
     }
 
     /// What is never touched does not fit beside what is set aside: that shrinks, the summary's part first.
@@ -595,14 +619,20 @@ impl Window<'_> {
         steps.retain(|(_, members)| members.iter().any(|at| is_tool(self, *at)));
         let newest = steps.len().saturating_sub(STEPS);
         for (_, members) in steps.iter().take(newest) {
+            if plan.fits() {
+                break;
+            }
             let said: usize = members
                 .iter()
                 .filter(|at| !is_tool(self, **at))
                 .map(|at| self.pieces.get(*at).map_or(0, |p| p.length))
                 .sum();
             for at in members {
+                // all of the calls or none, so that no result is left alone
+                let Some(now) = plan.forms.get(*at).copied() else { continue };
                 if said <= ANNOUNCED || is_tool(self, *at) {
-                    self.lower(plan, *at, Form::Gone)?;
+                    let cost = self.cost(*at, now, false)?;
+                    plan.set(*at, Form::Gone, cost, 0);
                 }
             }
         }
