@@ -101,8 +101,7 @@ impl Lines {
 fn input(prompt: &str) -> Option<(&str, &str, &str)> {
     let (mut at, mut heading) = (0, 0);
     let mut headed = false;
-    let mut lines = prompt.split_inclusive('\n');
-    while let Some(line) = lines.next() {
+    for line in prompt.split_inclusive('\n') {
         let shown = line.trim();
         if headed && shown.starts_with("```") {
             let start = at + line.len();

@@ -131,9 +131,22 @@ pub(super) fn signature(line: &str) -> String {
         if word.contains('/') {
             out.push('/');
         } else {
-            out.extend(word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }));
+            out.push_str(&without_numbers(word));
         }
         out.push(' ');
+    }
+    out
+}
+
+/// A text with one digit in the place of each number.
+pub(super) fn without_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_ascii_digit() {
+            true if out.ends_with('0') => {}
+            true => out.push('0'),
+            false => out.push(c),
+        }
     }
     out
 }

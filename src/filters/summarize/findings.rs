@@ -189,7 +189,8 @@ pub(super) fn sentences(text: &str, mut found: impl FnMut(&str)) {
             continue;
         }
         if point && plain.len() <= BULLET && list.has_lead() {
-            if !is_announcement(&plain) && !is_offer(&plain) && !(is_praise(&plain) && !is_cause(&plain)) {
+            let empty = is_announcement(&plain) || is_offer(&plain) || is_praise(&plain);
+            if !empty || (is_cause(&plain) && !is_offer(&plain)) {
                 list.add(&plain, &mut found);
             }
             continue;

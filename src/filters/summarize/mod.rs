@@ -288,6 +288,14 @@ impl Summarize {
         self.state.merged.push(self.state.spooled);
         if role == Role::Summary {
             let value = scan(record, &mut self.tape)?;
+            if let Some(sections) = value.get("metadata").and_then(|m| m.get("sections")) {
+                let told: Vec<(Section, String)> = told_in(sections).collect();
+                for (section, text) in told {
+                    self.earlier(section, &text, At { kept: false, ..at });
+                }
+                return Ok(());
+            }
+            // it went through a session of a client, which keeps its text alone
             let text = content(value, usize::MAX);
             let mut section = Section::Findings;
             for line in text.lines() {
@@ -440,18 +448,18 @@ impl Summarize {
         }
         self.untouched += u64::from(!wanted && end.failed.is_none());
         if self.options.format != Format::Stream {
-            self.texts.extend(made);
+            self.texts.extend(made.map(|made| made.text));
             return self.spool.clear();
         }
         if let Some(session) = &state.session {
             out.put(session)?;
         }
-        let Some(text) = made else {
+        let Some(made) = made else {
             self.spool.replay(|line| out.put(line))?;
             self.spool.clear()?;
             return out.put(record.line());
         };
-        out.put(&summary_line(&text, &state))?;
+        out.put(&summary_line(&made, &state))?;
         let mut merged = state.merged.iter().peekable();
         let (mut place, mut gone) = (0u64, 0u64);
         let tape = &mut self.tape;
@@ -473,8 +481,8 @@ impl Summarize {
         out.put(&with_fields(record.line(), value, &[("messages", &messages), ("live", &live)]))
     }
 
-    /// The summary's text; `None` when there is nothing to tell.
-    fn summary(&mut self, size: u64) -> Result<Option<String>> {
+    /// The summary; `None` when there is nothing to tell.
+    fn summary(&mut self, size: u64) -> Result<Option<Made>> {
         let language = self.options.language.unwrap_or(match self.ledger.prompts.wide() {
             0..30 => Language::English,
             _ => Language::Chinese,
@@ -484,20 +492,20 @@ impl Summarize {
         let print = Print { opening, language, cite: self.cites() };
         let Some(chosen) = self.choose(size, print, &counter) else { return Ok(None) };
         if self.options.format == Format::Json {
-            return Ok(Some(json(&self.ledger.session, language, &chosen)));
+            let text = json(&self.ledger.session, language, &chosen);
+            return Ok(Some(Made { text, chosen }));
         }
         let text = choose::print(&chosen, print);
-        let Some(exec) = &mut self.exec else { return Ok(Some(text)) };
-        match exec.prose(&text, size, &self.spool) {
-            Ok(prose) if !prose.is_empty() => {
-                Ok(Some(prose::verified(&prose, &chosen, print, size, &counter)))
-            }
+        let Some(exec) = &mut self.exec else { return Ok(Some(Made { text, chosen })) };
+        let text = match exec.prose(&text, size, &self.spool) {
+            Ok(prose) if !prose.is_empty() => prose::verified(&prose, &chosen, print, size, &counter),
             outcome => {
                 let why = outcome.err().map_or_else(|| "it printed nothing".to_owned(), |e| e.to_string());
                 self.warnings.push(format!("--exec: {why}; the summary is the ledger"));
-                Ok(Some(text))
+                text
             }
-        }
+        };
+        Ok(Some(Made { text, chosen }))
     }
 
     /// The lines of a summary of at most `size` tokens; `None` when they would tell nothing.
@@ -521,16 +529,39 @@ fn json(session: &Session, language: Language, lines: &[choose::Line]) -> String
     object.insert("session_id".into(), word(&session.session_id));
     object.insert("source_agent".into(), word(&session.source_agent));
     object.insert("language".into(), word(language.pick("en", "zh")));
+    sections(lines, &mut object);
+    serde_json::Value::Object(object).to_string()
+}
+
+/// The lines of every section, each with the numbers of its records.
+fn sections(lines: &[choose::Line], object: &mut serde_json::Map<String, serde_json::Value>) {
     for section in Section::ALL {
         let lines = lines.iter().filter(|line| line.section == section);
         let list = lines.map(|line| serde_json::json!({"text": line.text, "seq": line.seqs}));
         object.insert(section.key().into(), list.collect());
     }
-    serde_json::Value::Object(object).to_string()
+}
+
+/// The lines of an earlier summary, as its record has them.
+fn told_in(sections: Value<'_>) -> impl Iterator<Item = (Section, String)> {
+    sections.entries().filter_map(|(key, lines)| Some((Section::of_key(&key.decode())?, lines))).flat_map(
+        |(section, lines)| {
+            let texts =
+                lines.items().filter_map(|line| Some(line.get("text")?.text()?.decode().into_owned()));
+            texts.map(move |text| (section, text)).collect::<Vec<_>>()
+        },
+    )
+}
+
+/// A summary that has been made.
+struct Made {
+    text: String,
+    /// What the ledger holds of it.
+    chosen: Vec<choose::Line>,
 }
 
 /// The record of a summary.
-fn summary_line(text: &str, state: &State) -> Vec<u8> {
+fn summary_line(made: &Made, state: &State) -> Vec<u8> {
     let draft = Draft {
         by: Author::Relay,
         seq: state.first_seq,
@@ -538,10 +569,14 @@ fn summary_line(text: &str, state: &State) -> Vec<u8> {
         synthetic: true,
         ..Draft::new(Role::Summary)
     };
-    let mut line = Vec::with_capacity(text.len() + 256);
+    let mut line = Vec::with_capacity(2 * made.text.len() + 256);
     draft.begin(&mut line);
-    line.extend_from_slice(b",\"content\":");
-    write_string(&mut line, text);
+    let mut object = serde_json::Map::new();
+    sections(&made.chosen, &mut object);
+    line.extend_from_slice(b",\"metadata\":{\"sections\":");
+    line.extend_from_slice(serde_json::Value::Object(object).to_string().as_bytes());
+    line.extend_from_slice(b"},\"content\":");
+    write_string(&mut line, &made.text);
     line.push(b'}');
     line
 }

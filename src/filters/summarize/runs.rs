@@ -133,7 +133,8 @@ impl Runs {
         let nothing = faults::searches(&run.key)
             && (silent || !faults::is_fault(&error))
             && run.exit.is_none_or(|e| e == 1);
-        if run.status.is_error() && !refused && !nothing && !(looks && error.is_empty()) {
+        let tells = !nothing && (!looks || !error.is_empty());
+        if run.status.is_error() && !refused && tells {
             let what = clipped(&run.shown, SHOWN, 0);
             let purpose = faults::purpose(&run.key);
             self.failed(Failing {

@@ -7,10 +7,12 @@ use super::findings::{Message, is_exact, is_heading, plain};
 use super::ledger::Ledger;
 use super::prompts::{clipped, floor};
 use super::runs::{Command, Failure};
+use super::terms;
 use super::words::{Language, Section, is_cause, is_result};
 use super::work::{At, Fate, File, one_line};
 use crate::record::Status;
 use crate::tokens::estimate;
+use std::collections::HashMap;
 
 /// Files named as changed since the newest request.
 const SINCE: usize = 6;
@@ -224,7 +226,21 @@ impl Ledger {
     pub(super) fn command_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
         let mut commands: Vec<_> = self.work.runs.commands.values().collect();
         commands.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-        for command in commands {
+        // of commands that differ in numbers alone the newest stands for all that went the same way
+        let kind = |c: &Command| (terms::key(&faults::without_numbers(&c.text)), c.status.is_error());
+        let mut like: HashMap<(u64, bool), u32> = HashMap::new();
+        for command in &commands {
+            *like.entry(kind(command)).or_default() += 1;
+        }
+        let mut later: HashMap<(u64, bool), u32> = HashMap::new();
+        for command in commands.iter().rev() {
+            let later = later.entry(kind(command)).or_default();
+            *later += 1;
+            let more = like.get(&kind(command)).map_or(0, |all| all - 1);
+            if *later > 1 {
+                continue;
+            }
+
             let checks = faults::checks(&command.text);
             // what checks the work is told even where its last run is to be seen
             if (command.at.kept && !whole && !checks) || command.looks || is_no_news(&command.text) {
@@ -234,7 +250,13 @@ impl Ledger {
             if command.status.is_error() && self.has_error(command) {
                 continue;
             }
-            lines.push(self.command_line(command, checks, language));
+            let mut line = self.command_line(command, checks, language);
+            match (more, language) {
+                (0, _) => {}
+                (_, Language::English) => line.text.push_str(&format!(" (and {more} like it)")),
+                (_, Language::Chinese) => line.text.push_str(&format!("（另有 {more} 条类似的）")),
+            }
+            lines.push(line);
         }
     }
 

@@ -490,12 +490,12 @@ fn has(text: &str, words: &[&str]) -> bool {
 
 /// Whether a user's text sounds like a rule.
 pub(super) fn is_rule(text: &str) -> bool {
-    has(text, &RULES)
+    has(text, RULES)
 }
 
 /// Whether a text takes something back.
 pub(super) fn is_reversal(text: &str) -> bool {
-    has(text, &REVERSALS)
+    has(text, REVERSALS)
 }
 
 /// A text in lower case without the words that take something back: they say nothing of what that is.
@@ -520,12 +520,12 @@ pub(super) fn without_reversals(text: &str) -> String {
 
 /// Whether a sentence sounds like a result.
 pub(super) fn is_result(text: &str) -> bool {
-    has(text, &RESULTS)
+    has(text, RESULTS)
 }
 
 /// Whether a sentence gives a cause, a reason or a limit.
 pub(super) fn is_cause(text: &str) -> bool {
-    has(text, &CAUSES)
+    has(text, CAUSES)
 }
 
 /// Whether a sentence only says what its speaker does next.
@@ -536,22 +536,22 @@ pub(super) fn is_announcement(text: &str) -> bool {
 
 /// Whether a sentence offers something, or asks.
 pub(super) fn is_offer(text: &str) -> bool {
-    has(text, &OFFERS)
+    has(text, OFFERS)
 }
 
 /// Whether a sentence praises, or says no more than that all is done.
 pub(super) fn is_praise(text: &str) -> bool {
-    has(text, &PRAISE)
+    has(text, PRAISE)
 }
 
 /// Whether a prompt denies what was said before it.
 pub(super) fn is_denial(text: &str) -> bool {
-    has(text.get(..super::prompts::floor(text, 200)).unwrap_or(text), &DENIALS)
+    has(text.get(..super::prompts::floor(text, 200)).unwrap_or(text), DENIALS)
 }
 
 /// Whether a prompt only asks to go on: what with is said elsewhere.
 pub(super) fn is_continuation(text: &str) -> bool {
-    text.len() < 80 && (text.trim().len() < 6 || has(text, &CONTINUES))
+    text.len() < 80 && (text.trim().len() < 6 || has(text, CONTINUES))
 }
 
 /// Whether a prompt asks something.
