@@ -224,40 +224,40 @@ impl Ledger {
     }
 
     pub(super) fn command_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
-        let mut commands: Vec<_> = self.work.runs.commands.values().collect();
-        commands.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-        // of commands that differ in numbers alone the newest stands for all that went the same way
-        let kind = |c: &Command| (terms::key(&faults::without_numbers(&c.text)), c.status.is_error());
-        let mut like: HashMap<(u64, bool), u32> = HashMap::new();
-        for command in &commands {
-            *like.entry(kind(command)).or_default() += 1;
-        }
-        let mut later: HashMap<(u64, bool), u32> = HashMap::new();
-        for command in commands.iter().rev() {
-            let later = later.entry(kind(command)).or_default();
-            *later += 1;
-            let more = like.get(&kind(command)).map_or(0, |all| all - 1);
-            if *later > 1 {
-                continue;
-            }
-
-            let checks = faults::checks(&command.text);
+        let tells = |command: &Command, checks: bool| {
             // what checks the work is told even where its last run is to be seen
-            if (command.at.kept && !whole && !checks) || command.looks || is_no_news(&command.text) {
-                continue;
-            }
+            let seen = command.at.kept && !whole && !checks;
             // an error tells its command itself
-            if command.status.is_error() && self.has_error(command) {
+            let error = command.status.is_error() && self.has_error(command);
+            !seen && !command.looks && !is_no_news(&command.text) && !error
+        };
+        let mut commands: Vec<_> = self.work.runs.commands.values().collect();
+        commands.sort_by(|a, b| (b.at, &b.text).cmp(&(a.at, &a.text)));
+        // of commands that differ in numbers alone the newest stands for all that went the same way
+        let mut kinds: HashMap<(u64, bool), (usize, u32)> = HashMap::new();
+        let mut told = Vec::new();
+        for command in commands {
+            let checks = faults::checks(&command.text);
+            if !tells(command, checks) {
                 continue;
             }
-            let mut line = self.command_line(command, checks, language);
-            match (more, language) {
-                (0, _) => {}
-                (_, Language::English) => line.text.push_str(&format!(" (and {more} like it)")),
-                (_, Language::Chinese) => line.text.push_str(&format!("（另有 {more} 条类似的）")),
-            }
-            lines.push(line);
+            let kind = (terms::key(&faults::without_numbers(&command.text)), command.status.is_error());
+            let (_, like) = kinds.entry(kind).or_insert_with(|| {
+                told.push(self.command_line(command, checks, language));
+                (told.len() - 1, 0)
+            });
+            *like += 1;
         }
+        for (at, like) in kinds.into_values() {
+            if let (2.., Some(line)) = (like, told.get_mut(at)) {
+                let more = like - 1;
+                line.text.push_str(&match language {
+                    Language::English => format!(" (and {more} like it)"),
+                    Language::Chinese => format!("（另有 {more} 条类似的）"),
+                });
+            }
+        }
+        lines.extend(told);
     }
 
     fn has_error(&self, command: &Command) -> bool {
