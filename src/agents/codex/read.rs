@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `line`, `harness` | what one line is, and whether the client can read it |
+//! | `line`, `harness`, `speech` | what one line is, and whether the client can read it |
 //! | `chain` | files that continue each other |
 //! | `index` | the first pass: what the replay and the header need |
 //! | `replay` | the client's own replay: what is live |
@@ -24,6 +24,7 @@ mod line;
 mod pieces;
 mod replay;
 mod restore;
+mod speech;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -151,7 +152,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
 }
 
 /// The thread id in a rollout's name: `rollout-<time>-<thread>[_<segment>].jsonl`.
-fn id_of_name(path: &Path) -> Option<String> {
+pub(super) fn id_of_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let stem = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
     let thread = match stem.split_once('_') {

@@ -82,7 +82,7 @@ fn begin(out: &mut Vec<u8>, role: Role, head: &Head<'_>, replaces: bool) {
 }
 
 /// A call without result as text of the model: its name and its whole input.
-pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
+pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {
     let value = scan(line, tape)?;
     let head = Head::scanned(value)?;
     let mut twin = Vec::with_capacity(line.len() + 256);
@@ -101,7 +101,7 @@ pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
         out.push(b']');
     });
     twin.push(b'}');
-    Ok(Made { marked: mark(line, value), twin: Some(twin) })
+    Ok(twin)
 }
 
 /// A result without call as text of the user: what it was and its whole content, images as they are.
