@@ -1,7 +1,8 @@
 //! Files whose beginning is known last: the body waits in a temporary file until the head is made.
 
 use super::content::Part;
-use crate::stream::{Compression, Error, Output, Placing, Result, TEMPORARY};
+use crate::record::{Error, Result};
+use crate::stream::{Compression, Output, Placing, TEMPORARY};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

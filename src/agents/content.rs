@@ -1,7 +1,7 @@
 //! The pieces of a message's content, and what the API takes of ids and names.
 
 use super::shell;
-use crate::stream::json::{Value, write_escaped};
+use crate::json::{Value, write_escaped};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -14,10 +14,11 @@ mod note;
 mod paths;
 mod restore;
 mod shell;
+mod speech;
 mod tools;
 
-use crate::record::{Problem, Problems};
-use crate::stream::{Error, Native, Record, Result, Sink, World, nearest};
+use crate::record::{Error, Problem, Problems, Record, Result};
+use crate::stream::{Native, Sink, World, nearest};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

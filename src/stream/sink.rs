@@ -1,7 +1,7 @@
 //! Where records go.
 
 use super::source::Compression;
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! Reading a stream of records: compression, structure, versions.
 
-use super::json::Tape;
-use super::{Error, Kind, Lines, Record, Result};
-use crate::record::{Abort, VERSION};
+use super::Lines;
+use crate::json::Tape;
+use crate::record::{Abort, Error, Kind, Record, Result, VERSION};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
