@@ -6,9 +6,9 @@
 use super::body::{Body, Target};
 use super::handover::{Begun, Handover, Step, To};
 use super::{WriteOptions, Writer, Written};
-use std::path::{Path, PathBuf};
 use crate::record::{Error, Kind, Record, Result, Session};
-use crate::stream::{refuse_existing, Slice, Spool, World};
+use crate::stream::{Slice, Spool, World, refuse_existing};
+use std::path::{Path, PathBuf};
 
 /// Puts a source line together again from all of its records, in any order; `None` when they hold nothing of
 /// it.

@@ -270,7 +270,9 @@ impl Pair {
         }
         self.session.live -= 1;
         let made = if served.is_none()
-            && self.session.ids.used.contains(&key) && !self.session.settled.contains(&key) {
+            && self.session.ids.used.contains(&key)
+            && !self.session.settled.contains(&key)
+        {
             self.session.found(problem::DUPLICATE_RESULT, head);
             rewrite::Made { marked: rewrite::marked(record.line(), &mut self.tape)?, twin: None }
         } else {

@@ -10,7 +10,7 @@ use super::replay::{Fate, Replay};
 use super::time;
 use crate::agents::{History, ReadOptions};
 use crate::json::{Tape, Text, Value, write_escaped, write_string};
-use crate::record::{number, problem, By, Draft, Error, Harness, Problems, Reason, Result, Role};
+use crate::record::{By, Draft, Error, Harness, Problems, Reason, Result, Role, number, problem};
 use crate::stream::{Lines, Sink};
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -5,8 +5,8 @@
 
 use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
-use super::speech;
 use super::line::{self, Item, What, field, text};
+use super::speech;
 use crate::agents::tools::original;
 use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
 use crate::record::{By, Harness, Role, Status};
@@ -169,12 +169,7 @@ fn block_of_part(part: Value<'_>) -> Block<'_> {
 }
 
 /// The records of an item. `number` is its 1-based line, for calls without any id.
-pub(super) fn pieces<'a>(
-    item: &Item<'a>,
-    number: u64,
-    relay: Option<Value<'a>>,
-    form: Form,
-) -> Pieces<'a> {
+pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>, form: Form) -> Pieces<'a> {
     let payload = item.payload;
     let mut all = Pieces::default();
     let mut holes: Vec<Hole> = slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();

@@ -1,9 +1,9 @@
 //! Whose words a text is made of: what an app puts around a prompt, and what only the vendor can read.
 
 use super::line::{field, text};
+use crate::json::{Kind, Value};
+use crate::record::By;
 use crate::record::Harness;
-use crate::stream::By;
-use crate::stream::json::{Kind, Value};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -160,14 +160,19 @@ mod tests {
 
     #[test]
     fn the_words_behind_what_an_app_added_are_the_human_s() {
-        for head in ["# Context from my IDE setup:", "# Files mentioned by the user:", "\\n# In app browser:"] {
+        for head in ["# Context from my IDE setup:", "# Files mentioned by the user:", "\\n# In app browser:"]
+        {
             let header = format!("{head}\\n\\n## Open tabs:\\n- a.rs\\n\\n## My request for Codex:\\n");
             let whole = format!("{header}Fix it.\\n## My request for Codex: this, too\\n");
             let words = "Fix it.\\n## My request for Codex: this, too\\n";
             assert_eq!(split(&whole), [(false, &*header), (true, words)]);
             assert_eq!(split(&header), [(false, &*header)], "a picture may be the request");
         }
-        for all in ["# A heading\\n\\nFix it.", "Fix it.\\n## My request for Codex:\\nx", "## My request for Codex:x"] {
+        for all in [
+            "# A heading\\n\\nFix it.",
+            "Fix it.\\n## My request for Codex:\\nx",
+            "## My request for Codex:x",
+        ] {
             assert!(split(all).is_empty(), "{all}");
         }
     }
@@ -177,9 +182,15 @@ mod tests {
         let whole = "## User Input\\n\\n```text\\nPhase 4\\n```\\n\\nYou must consider it.";
         assert_eq!(
             split(whole),
-            [(false, "## User Input\\n\\n```text\\n"), (true, "Phase 4"), (false, "\\n```\\n\\nYou must consider it.")]
+            [
+                (false, "## User Input\\n\\n```text\\n"),
+                (true, "Phase 4"),
+                (false, "\\n```\\n\\nYou must consider it.")
+            ]
         );
-        for all in ["## User Input\\n\\n```text\\n\\n```\\nGo", "## User Input\\n\\n```text\\n$ARGUMENTS\\n```\\nGo"] {
+        for all in
+            ["## User Input\\n\\n```text\\n\\n```\\nGo", "## User Input\\n\\n```text\\n$ARGUMENTS\\n```\\nGo"]
+        {
             assert!(split(all).is_empty(), "{all}");
         }
     }

@@ -692,7 +692,8 @@ fn words_between_agents_are_notices_that_name_who_wrote_them() {
         from(json!([{"type": "encrypted_content", "encrypted_content": cipher}])),
     ];
     let s = session(&lines, Active);
-    let told: Vec<_> = s.messages().map(|m| (m["origin"].clone(), m["harness"].clone(), m["turn"].clone())).collect();
+    let told: Vec<_> =
+        s.messages().map(|m| (m["origin"].clone(), m["harness"].clone(), m["turn"].clone())).collect();
     let notice = (json!("harness"), json!("notice"), json!(1));
     assert_eq!(told, [(Value::Null, Value::Null, json!(1)), notice.clone(), notice.clone(), notice]);
     let text = s.records.iter().map(Value::to_string).collect::<String>();
@@ -717,7 +718,11 @@ fn words_between_agents_are_notices_that_name_who_wrote_them() {
 fn arguments_that_only_the_vendor_can_read_are_named() {
     let cipher = format!("gAAAAAB{}==", "x-_9".repeat(40));
     let arguments = json!({"task_name": "tests", "message": cipher}).to_string();
-    let lines = [says("user", "go"), calls("s", "spawn_agent", &arguments), calls("t", "shell", &json!({"cmd": "ls"}).to_string())];
+    let lines = [
+        says("user", "go"),
+        calls("s", "spawn_agent", &arguments),
+        calls("t", "shell", &json!({"cmd": "ls"}).to_string()),
+    ];
     let s = session(&lines, Active);
     let inputs: Vec<_> = s.messages().skip(1).map(|m| m["input"].clone()).collect();
     assert_eq!(
@@ -734,9 +739,14 @@ fn arguments_that_only_the_vendor_can_read_are_named() {
 #[test]
 fn the_human_s_words_stand_apart_from_what_an_app_added() {
     let head = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n";
-    let lines = [says("user", &format!("{head}Fix it.\n")), says("assistant", "ok"), says("user", &format!("{head}And test."))];
+    let lines = [
+        says("user", &format!("{head}Fix it.\n")),
+        says("assistant", "ok"),
+        says("user", &format!("{head}And test.")),
+    ];
     let s = session(&lines, Active);
-    let seen: Vec<_> = s.messages().map(|m| (m["harness"].clone(), m["turn"].clone(), m["content"].clone())).collect();
+    let seen: Vec<_> =
+        s.messages().map(|m| (m["harness"].clone(), m["turn"].clone(), m["content"].clone())).collect();
     let app = |turn: u64| (json!("expansion"), json!(turn), json!(head));
     let own = |turn: u64, text: &str| (Value::Null, json!(turn), json!(text));
     assert_eq!(seen, [app(1), own(1, "Fix it.\n"), own(1, "ok"), app(2), own(2, "And test.")]);
@@ -746,8 +756,12 @@ fn the_human_s_words_stand_apart_from_what_an_app_added() {
 
 #[test]
 fn a_search_without_id_has_the_output_behind_it() {
-    let search = item(json!({"type": "tool_search_call", "id": "tsc", "call_id": null, "execution": "server", "arguments": {"query": "x"}}));
-    let found = item(json!({"type": "tool_search_output", "id": "tso", "call_id": null, "execution": "server", "status": "completed", "tools": [{"name": "f"}]}));
+    let search = item(
+        json!({"type": "tool_search_call", "id": "tsc", "call_id": null, "execution": "server", "arguments": {"query": "x"}}),
+    );
+    let found = item(
+        json!({"type": "tool_search_output", "id": "tso", "call_id": null, "execution": "server", "status": "completed", "tools": [{"name": "f"}]}),
+    );
     let s = session(&[says("user", "go"), search.clone(), found.clone(), search, found], Active);
     let ids: Vec<_> = s.messages().skip(1).map(|m| m["tool_call_id"].clone()).collect();
     assert_eq!(ids, ["tsc", "tsc", "tsc", "tsc"]);
@@ -763,7 +777,10 @@ fn a_summary_without_history_is_kept_by_the_next_one() {
         line("compacted", json!({"message": "second"})),
     ];
     for view in [Active, Exact] {
-        assert_eq!(session(&lines, view).live(), ["user: q1", "summary: first", "user: q2", "summary: second"]);
+        assert_eq!(
+            session(&lines, view).live(),
+            ["user: q1", "summary: first", "user: q2", "summary: second"]
+        );
     }
 }
 
