@@ -1,7 +1,9 @@
 //! Reading a session: an index pass, a plan, an emit pass.
 
+mod compaction;
 mod emit;
 mod index;
+mod leaf;
 mod line;
 mod plan;
 mod relayed;
