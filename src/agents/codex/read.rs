@@ -2,12 +2,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `line`, `harness`, `speech` | what one line is, and whether the client can read it |
+//! | `line`, `harness` | what one line is, and whether the client can read it |
 //! | `chain` | files that continue each other |
 //! | `index` | the first pass: what the replay and the header need |
 //! | `replay` | the client's own replay: what is live |
 //! | `pieces`, `compact` | from an item to records and back to its argument text |
 //! | `emit` | the second pass: every line becomes its records |
+//! | `vendor` | what only the vendor can read, agents' names, generated pictures |
 //! | `events`, `files` | the rescue from screen events; the files that calls touch |
 //! | `restore` | from records back to the line |
 //! | `time` | times as the client writes them |
@@ -24,10 +25,10 @@ mod line;
 mod pieces;
 mod replay;
 mod restore;
-mod speech;
 #[cfg(test)]
 mod tests;
 mod time;
+mod vendor;
 
 pub use restore::restore;
 

@@ -8,7 +8,7 @@
 //! | found | becomes |
 //! |---|---|
 //! | a call without result | text of the model behind its call group, or it is given a result, or it is only marked |
-//! | a result without call | text of the user, or it is given a call, or it is only marked |
+//! | a result without call | text in the user's place (a notice), or it is given a call, or it is only marked |
 //! | a result behind a later message | moves to its call group |
 //! | a second result | is marked |
 //! | a second use of an id | is renamed, call and result |

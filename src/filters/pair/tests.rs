@@ -168,11 +168,11 @@ fn input_that_is_text_stands_there_as_it_is() {
 #[test]
 fn a_result_without_call() {
     let found = [("orphan_result", 1)];
-    gives(Orphans::Text, "u r:1 a", "u [r:1] +u a", &found);
+    gives(Orphans::Text, "u r:1 a", "u [r:1] +h a", &found);
     gives(Orphans::Drop, "u r:1 a", "u [r:1] a", &found);
     gives(Orphans::Stub, "u r:1 a", "u +c:1 r:1 a", &found);
     // before its call is without call
-    gives(Orphans::Text, "u r:1 c:1 a", "u [r:1] +u [c:1] +a a", &[("orphan_result", 1), ("orphan_call", 1)]);
+    gives(Orphans::Text, "u r:1 c:1 a", "u [r:1] +h [c:1] +a a", &[("orphan_result", 1), ("orphan_call", 1)]);
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn a_prompt_ends_the_wait_when_the_model_answers_it() {
     gives(Orphans::Text, "u c:1 u r:1 a", "u c:1 r:1 u a", &[("late_result", 1)]);
     gives(Orphans::Text, "u#1 c:1#1 u#1 a#1 r:1#1", "u c:1 r:1 u a", &[("late_result", 1)]);
     let late = [("orphan_call", 1), ("orphan_result", 1)];
-    gives(Orphans::Text, "u#1 c:1#1 u#2 a#2 r:1#2", "u [c:1] +a u a [r:1] +u", &late);
-    gives(Orphans::Text, "u c:1 u a r:1", "u [c:1] +a u a [r:1] +u", &late);
+    gives(Orphans::Text, "u#1 c:1#1 u#2 a#2 r:1#2", "u [c:1] +a u a [r:1] +h", &late);
+    gives(Orphans::Text, "u c:1 u a r:1", "u [c:1] +a u a [r:1] +h", &late);
     let renamed = [("orphan_call", 1), ("orphan_result", 1), ("renamed_id", 1)];
     gives(Orphans::Stub, "u c:1 u a r:1", "u c:1 +r:1 u a +c:1_2 r:1_2", &renamed);
 }
@@ -245,12 +245,13 @@ fn text_for_one_of_several_calls_does_not_part_another_from_its_result() {
     gives(Orphans::Text, "c:1@g c:2@g c:3@g r:1 r:2", "c:1 c:2 [c:3] r:1 r:2 +a", &one);
     gives(Orphans::Text, "c:1@g c:2@g r:2 u#2 a", "[c:1] c:2 r:2 +a u a", &one);
     gives(Orphans::Stub, "c:1 c:2 c:3 r:1 r:3 a", "c:1 c:2 c:3 r:1 r:3 +r:2 a", &one);
+    gives(Orphans::Drop, "c:1 c:0@h a@h r:1", "c:1 r:1 [c:0] a", &one);
 }
 
 #[test]
 fn a_plain_result_of_a_call_of_the_server_stands_alone_in_the_target() {
     let one = [("orphan_result", 1)];
-    gives(Orphans::Text, "u C:1 r:1 a", "u c:1 [r:1] +u a", &one);
+    gives(Orphans::Text, "u C:1 r:1 a", "u c:1 [r:1] +h a", &one);
     gives(Orphans::Drop, "u C:1@g r:1 a", "u c:1 [r:1] a", &one);
     gives(Orphans::Stub, "u C:1 r:1 a", "u c:1 +c:1_2 r:1_2 a", &[("orphan_result", 1), ("renamed_id", 1)]);
     // an id that was used by the server first is no other call's

@@ -10,7 +10,7 @@ use super::replay::{Fate, Replay};
 use super::time;
 use crate::agents::{History, ReadOptions};
 use crate::json::{Tape, Text, Value, write_escaped, write_string};
-use crate::record::{By, Draft, Error, Harness, Problems, Reason, Result, Role, number, problem};
+use crate::record::{By, Draft, Error, Problems, Reason, Result, Role, number, problem};
 use crate::stream::{Lines, Sink};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -186,7 +186,7 @@ impl<'e> Emitter<'e> {
                 }
                 let event = self.index.from_events.and_then(|d| events::event(&line, d));
                 event.map(|mut event| {
-                    split(&mut event.pieces);
+                    split(&mut event.pieces, Form::Shared);
                     (event, entry)
                 })
             }
@@ -254,7 +254,7 @@ impl<'e> Emitter<'e> {
         }
         let many = found.pieces.len() > 1;
         let mut count = 0;
-        // what an app put before a prompt is of its turn
+        // what a client put before a prompt is of its turn
         let mut prompt = !self.begins(&found.pieces);
         let unanswered = fate == Fate::Unanswered;
         let mut call_id = None;
@@ -279,11 +279,11 @@ impl<'e> Emitter<'e> {
         Ok(count)
     }
 
-    /// Begins the turn of a prompt whose first words are an app's; whether it is one.
+    /// Begins the turn of a prompt whose first words are a client's; whether it is one.
     fn begins(&mut self, pieces: &[Piece<'_>]) -> bool {
         let own = |p: &Piece<'_>| p.role == Role::User && p.by == By::Conversation;
         let found = pieces.len() > 1
-            && pieces.first().is_some_and(|p| p.by == By::Harness(Harness::Expansion))
+            && pieces.first().is_some_and(|p| matches!(p.by, By::Harness(_)))
             && pieces.iter().any(own);
         self.turn += u64::from(found);
         found
@@ -525,9 +525,7 @@ impl<'e> Emitter<'e> {
             });
             let role = if made.summary { Role::Summary } else { Role::User };
             let mut pieces = vec![Piece::new(role, Body::Content(blocks.collect()))];
-            if self.form() == Form::Shared {
-                split(&mut pieces);
-            }
+            split(&mut pieces, self.form());
             let mut prompt = !self.begins(&pieces);
             for piece in &pieces {
                 self.piece(piece, None, &origin, Some(number), None, &mut prompt)?;

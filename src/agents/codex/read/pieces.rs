@@ -6,9 +6,10 @@
 use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{self, Item, What, field, text};
-use super::speech;
+use super::vendor;
+use crate::agents::speech;
 use crate::agents::tools::original;
-use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
+use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_escaped, write_string};
 use crate::record::{By, Harness, Role, Status};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -245,10 +246,10 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             input.push(b'}');
             let name = Some(Cow::Borrowed(&b"image_generation"[..]));
             all.pieces.push(server(call(raw("id"), name, Cow::Owned(input), "image_generation")));
-            match speech::picture(payload).filter(|_| form == Form::Shared) {
+            match vendor::picture(payload).filter(|_| form == Form::Shared) {
                 None => holes.clear(),
                 Some(data) => {
-                    let picture = Block::Image { media_type: speech::media_type(data), data };
+                    let picture = Block::Image { media_type: vendor::media_type(data), data };
                     let mut piece = Piece::new(Role::ToolResult, Body::Content(vec![picture]));
                     piece.call_id = raw("id");
                     piece.status = Some(Status::Ok);
@@ -275,9 +276,9 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
         }
     }
+    let parted = item.what == What::Message && split(&mut all.pieces, form);
     if form == Form::Shared {
         all.unreadable = named(&mut all.pieces, payload);
-        let parted = item.what == What::Message && split(&mut all.pieces);
         let headed = item.what == What::AgentMessage && head(&mut all.pieces, payload);
         if all.unreadable || parted || headed {
             // the records no longer hold the places of the line one by one
@@ -307,12 +308,12 @@ fn named(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
             Body::Content(blocks) => {
                 for block in blocks {
                     let hidden = match block {
-                        Block::Other(json) => Tape::new().parse(json).is_ok_and(speech::is_encrypted),
-                        Block::Text(text) => speech::is_cipher(text) && piece.by != By::Conversation,
+                        Block::Other(json) => Tape::new().parse(json).is_ok_and(vendor::is_encrypted),
+                        Block::Text(text) => vendor::is_cipher(text) && piece.by != By::Conversation,
                         _ => false,
                     };
                     if hidden {
-                        *block = Block::Text(Cow::Borrowed(speech::ENCRYPTED.as_bytes()));
+                        *block = Block::Text(Cow::Borrowed(vendor::ENCRYPTED.as_bytes()));
                         found = true;
                     }
                 }
@@ -322,7 +323,7 @@ fn named(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
                     continue;
                 }
                 let mut tape = Tape::new();
-                let readable = tape.parse(input).ok().and_then(speech::readable);
+                let readable = tape.parse(input).ok().and_then(vendor::readable);
                 if let Some(readable) = readable {
                     *input = Cow::Owned(readable);
                     found = true;
@@ -333,50 +334,69 @@ fn named(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
     found
 }
 
-/// Parts the words of the human from what an app put around them; whether there was anything.
-pub(super) fn split(pieces: &mut Vec<Piece<'_>>) -> bool {
+/// Parts the words of the human from what clients put around them; whether there was anything.
+///
+/// The exact view leaves a text whole, and then it is the human's if any of it is.
+pub(super) fn split(pieces: &mut Vec<Piece<'_>>, form: Form) -> bool {
     let own = |p: &Piece<'_>| p.role == Role::User && p.by == By::Conversation;
-    let app = |p: &Piece<'_>| match &p.body {
+    let mixed = |p: &Piece<'_>| match &p.body {
         Body::Content(blocks) if own(p) => {
-            blocks.iter().any(|b| matches!(b, Block::Text(t) if speech::stretches(t).is_some()))
+            blocks.iter().any(|b| matches!(b, Block::Text(t) if speech::may_be_mixed(t)))
         }
         _ => false,
     };
-    if !pieces.iter().any(app) {
+    if !pieces.iter().any(mixed) {
         return false;
     }
     let mut parted = Vec::new();
+    let mut changed = false;
     for piece in std::mem::take(pieces) {
-        let Piece { role, by, body, metadata, .. } = piece;
-        match body {
-            Body::Content(blocks) if role == Role::User && by == By::Conversation => {
-                for block in blocks {
-                    let stretches = match &block {
-                        Block::Text(text) => speech::stretches(text),
-                        _ => None,
-                    };
-                    let (Block::Text(text), Some(stretches)) = (&block, stretches) else {
-                        push_block(&mut parted, role, by, block);
-                        continue;
-                    };
-                    for (by, range) in stretches {
-                        let words = text.get(range).unwrap_or_default().to_vec();
-                        push_block(&mut parted, role, by, Block::Text(Cow::Owned(words)));
+        if !mixed(&piece) {
+            parted.push(piece);
+            continue;
+        }
+        let Piece { role, body: Body::Content(blocks), metadata, .. } = piece else { continue };
+        let mut of_piece = Vec::new();
+        for block in blocks {
+            let words = match &block {
+                Block::Text(text) if speech::may_be_mixed(text) => decoded(text),
+                _ => None,
+            };
+            let by = |kind: Option<Harness>| kind.map_or(By::Conversation, By::Harness);
+            let said = words.as_deref().map(speech::said).unwrap_or_default();
+            match said.as_slice() {
+                [] => push_block(&mut of_piece, role, By::Conversation, block),
+                [only] if matches!(only.text, Cow::Borrowed(_)) => {
+                    push_block(&mut of_piece, role, by(only.by), block);
+                }
+                _ if form == Form::Exact => {
+                    let kind = words.as_deref().and_then(speech::kind);
+                    push_block(&mut of_piece, role, by(kind), block);
+                }
+                several => {
+                    changed = true;
+                    for said in several {
+                        let mut body = Vec::new();
+                        write_escaped(&mut body, &said.text);
+                        push_block(&mut of_piece, role, by(said.by), Block::Text(Cow::Owned(body)));
                     }
                 }
             }
-            body => {
-                let mut piece = Piece::new(role, body);
-                piece.by = by;
-                parted.push(piece);
-            }
         }
-        for piece in &mut parted {
+        for piece in &mut of_piece {
             piece.metadata.clone_from(&metadata);
         }
+        parted.append(&mut of_piece);
     }
     *pieces = parted;
-    true
+    changed
+}
+
+/// The text that an escaped body spells.
+fn decoded(body: &[u8]) -> Option<String> {
+    let quoted = [b"\"", body, b"\""].concat();
+    let mut tape = Tape::new();
+    Some(tape.parse(&quoted).ok()?.text()?.decode().into_owned())
 }
 
 /// Has a message between agents say who wrote it; whether it had to be added.
@@ -389,7 +409,7 @@ fn head(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
             _ => None,
         })
         .collect();
-    let Some(heading) = speech::heading(payload, &words) else { return false };
+    let Some(heading) = vendor::heading(payload, &words) else { return false };
     blocks.insert(0, Block::Text(Cow::Owned(heading)));
     true
 }

@@ -738,7 +738,7 @@ fn arguments_that_only_the_vendor_can_read_are_named() {
 
 #[test]
 fn the_human_s_words_stand_apart_from_what_an_app_added() {
-    let head = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n";
+    let head = "# Context from my IDE setup:\n\n## Active selection of the file:\nlet x\n\n## My request for Codex:\n";
     let lines = [
         says("user", &format!("{head}Fix it.\n")),
         says("assistant", "ok"),
