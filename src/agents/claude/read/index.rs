@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
+use super::attached;
 use super::line::{Block, Fields};
 use super::slots::Slots;
 use foldhash::quality::RandomState;
@@ -66,6 +67,8 @@ pub(super) mod bit {
     /// More than one tool id: see [`super::Index::more_tools`].
     pub(in super::super) const MANY: u32 = 1 << 18;
     pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Of an attachment: the human named it.
+    pub(in super::super) const SHOWN: u32 = WARMUP;
     /// Has no id of its own.
     pub(in super::super) const NO_ID: u32 = 1 << 20;
     /// Set by the plan: part of the live conversation.
@@ -568,6 +571,10 @@ impl Index {
                 let prompt = a.and_then(|a| a.get("prompt"));
                 if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
                     bits |= bit::QUEUED | bit::OTHER;
+                }
+                if let Some(path) = a.and_then(attached::path).and_then(|path| path.text()) {
+                    bits |= bit::SHOWN;
+                    self.facts.files.shown(path.decode().into_owned());
                 }
             }
             Kind::System => match fields.subtype.map(|t| t.decode()).as_deref() {
