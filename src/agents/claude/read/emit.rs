@@ -85,6 +85,8 @@ pub(super) struct Piece<'a> {
     exit_code: Option<i64>,
     /// The server ran it; there is no result by design.
     server: bool,
+    /// The client does not send it.
+    noise: bool,
     /// Which of the line's tool blocks this is.
     tool: Option<u32>,
     spill: Option<String>,
@@ -105,6 +107,7 @@ impl<'a> Piece<'a> {
             status: None,
             exit_code: None,
             server: false,
+            noise: false,
             tool: None,
             spill: None,
             kind: None,
@@ -433,7 +436,7 @@ impl Emitter<'_> {
                 Some(Part::Others) if piece.is_result() => continue,
                 _ => {}
             }
-            let gone = piece.tool.is_some_and(|t| plan.dropped_blocks.contains(&(at, t)));
+            let gone = piece.noise || piece.tool.is_some_and(|t| plan.dropped_blocks.contains(&(at, t)));
             let dropped = dropped.or(gone.then_some(Reason::Noise));
             if dropped.is_some() && self.options.lean {
                 continue;
@@ -751,6 +754,7 @@ impl Emitter<'_> {
             }
             return;
         }
+        let exact = self.options.history == History::Exact;
         let mut tool = 0;
         for block in content.items() {
             if block.text().is_some() && self.options.history != History::Exact {
@@ -781,6 +785,7 @@ impl Emitter<'_> {
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                     let server = &*kind != "tool_use";
                     let mut piece = Piece::text(Role::ToolCall, By::Conversation, block);
+                    piece.noise = exact && server && b.name.is_some_and(|name| name == "advisor");
                     piece.key = "input";
                     piece.server = server;
                     if !server {
@@ -819,6 +824,9 @@ impl Emitter<'_> {
                     raw.push(b']');
                     pieces.push(Piece {
                         raw: Cow::Owned(raw),
+                        // 2.1.332 sends no word of another model that answered, and advice only where it has
+                        // an advisor; what the advice says is worth handing over
+                        noise: kind == "fallback" || exact && kind == "advisor_tool_result",
                         ..Piece::text(Role::Assistant, By::Conversation, block)
                     });
                 }
