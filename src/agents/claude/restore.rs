@@ -10,7 +10,7 @@ use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
 use crate::json::{Kind, Tape, Value};
-use crate::record::{Error, Result, Session, splice};
+use crate::record::{Error, Result, Session, path, splice};
 use crate::stream::World;
 use base64::Engine as _;
 use std::ops::Range;
@@ -43,7 +43,7 @@ fn place(session: &Session, options: &WriteOptions, world: &World) -> Result<(Pa
         (None, _, Some(stood), _) => PathBuf::from(stood),
         (_, Ok(directory), ..) => PathBuf::from(folder_name(directory)),
         // the directory need not be here for its file to be put back
-        (None, _, None, Some(own)) if own.starts_with('/') => {
+        (None, _, None, Some(own)) if path::is_absolute(own) => {
             PathBuf::from(folder_name(&paths::mapped(own, &options.map_path)))
         }
         _ => return directory.map(|directory| (directory, None)),

@@ -22,6 +22,8 @@ pub(super) struct Fields<'a> {
     pub content: Option<Value<'a>>,
     pub result: Option<Value<'a>>,
     pub relay: Option<Value<'a>>,
+    /// `compactMetadata` of a boundary.
+    pub compaction: Option<Value<'a>>,
     pub sidechain: bool,
     pub meta: bool,
     pub api_error: bool,
@@ -55,6 +57,7 @@ impl<'a> Fields<'a> {
                 b"rendered" => f.rendered = Some(value),
                 b"content" => f.content = Some(value),
                 b"toolUseResult" => f.result = Some(value),
+                b"compactMetadata" => f.compaction = Some(value),
                 b"relay" => f.relay = Some(value),
                 b"isSidechain" => f.sidechain = value.bool() == Some(true),
                 b"isMeta" => f.meta = value.bool() == Some(true),
