@@ -5,6 +5,7 @@
 //! block or the block itself. A `native` record holds its line alone.
 
 use super::locate::folder_name;
+use super::read::attached;
 use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
@@ -121,9 +122,12 @@ impl<'a> Filling<'a, '_> {
                 if let Some(prompt) = attachment.get("prompt") {
                     self.content(prompt, false);
                 }
-                let rendered = attachment.get("rendered").and_then(|r| r.items().next());
+                let rendered = line.get("rendered").and_then(|r| r.items().next());
                 if let Some(content) = rendered.and_then(|r| r.get("content")).filter(Value::is_null) {
                     self.whole(content);
+                } else if attached::path(attachment).is_some() {
+                    // what was named with `@` has a record that holds nothing of the line
+                    self.records.next();
                 }
             }
             Some("system") => {
