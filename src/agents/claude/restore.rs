@@ -5,6 +5,7 @@
 //! block or the block itself. A `native` record holds its line alone.
 
 use super::locate::folder_name;
+use super::read::attached;
 use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
@@ -113,7 +114,7 @@ struct Filling<'a, 'v> {
     records: std::slice::Iter<'v, Value<'a>>,
     /// Blocks of the last record that have not found their place.
     open: Option<crate::json::Items<'a>>,
-    edits: Vec<(Range<usize>, Vec<u8>)>,
+    edits: Vec<(Range<usize>, &'a [u8])>,
     misfit: bool,
 }
 
@@ -126,9 +127,12 @@ impl<'a> Filling<'a, '_> {
                 if let Some(prompt) = attachment.get("prompt") {
                     self.content(prompt, false);
                 }
-                let rendered = attachment.get("rendered").and_then(|r| r.items().next());
+                let rendered = line.get("rendered").and_then(|r| r.items().next());
                 if let Some(content) = rendered.and_then(|r| r.get("content")).filter(Value::is_null) {
                     self.whole(content);
+                } else if attached::path(attachment).is_some() {
+                    // what was named with `@` has a record that holds nothing of the line
+                    self.records.next();
                 }
             }
             Some("system") => {
@@ -192,7 +196,7 @@ impl<'a> Filling<'a, '_> {
 
     fn put(&mut self, hole: Value<'a>, with: Option<Value<'a>>) {
         match with {
-            Some(value) => self.edits.push((hole.span(), value.raw().to_vec())),
+            Some(value) => self.edits.push((hole.span(), value.raw())),
             None => self.misfit = true,
         }
     }
