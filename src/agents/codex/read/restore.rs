@@ -81,7 +81,7 @@ fn fill(extra: Value<'_>, records: &[Value<'_>]) -> Result<Vec<u8>> {
         let holes = slots(sorted.payload, sorted.what).into_iter().filter(Value::is_null);
         for (slot, data) in holes.zip(data) {
             let span = slot.span();
-            edits.push((span.start - base..span.end - base, data.raw().to_vec()));
+            edits.push((span.start - base..span.end - base, Cow::Borrowed(data.raw())));
         }
         return Ok(splice(extra.raw(), edits));
     }
