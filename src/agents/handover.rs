@@ -224,6 +224,15 @@ impl<'w> Handover<'w> {
         }
     }
 
+    /// Counts what is lost of the pieces of a message.
+    pub(in crate::agents) fn lose_of(&mut self, content: &[Part<'_>]) {
+        for part in content {
+            if let Part::Made(_, Some(what)) = part {
+                self.lose(*what, 1);
+            }
+        }
+    }
+
     /// Whether the texts of relay's own summary are kept for the note's message; else they are to be
     /// written where they stand.
     pub(in crate::agents) fn keeps_summary(&mut self, texts: &[Part<'_>]) -> bool {
@@ -263,7 +272,12 @@ impl<'w> Handover<'w> {
         let mut texts = Vec::new();
         if self.options.note {
             // the next model need not hear of what it gets anew, or finds named in its place
-            let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages | Lost::Blocks);
+            let told = |what: &&Lost| {
+                !matches!(
+                    what,
+                    Lost::Environment | Lost::MovedImages | Lost::UnfitImages | Lost::Ciphers | Lost::Blocks
+                )
+            };
             let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
             // of the two the one that knows what had to be kept
             let last = self.end.as_ref().and_then(|end| end.budget.as_ref());
@@ -357,8 +371,9 @@ pub(in crate::agents) enum Lost {
     Tools,
     Images,
     MovedImages,
+    UnfitImages,
+    Ciphers,
     Blocks,
-    ResultBlocks,
 }
 
 impl Lost {
@@ -378,13 +393,17 @@ impl Lost {
                 "image of the assistant, moved to a user message",
                 "images of the assistant, moved to user messages",
             ),
+            Lost::UnfitImages => (
+                "image that the target's API refuses, named by a text in its place",
+                "images that the target's API refuses, named by texts in their place",
+            ),
+            Lost::Ciphers => (
+                "encrypted part of a server tool's result (only its own server reads it)",
+                "encrypted parts of server tools' results (only their own server reads them)",
+            ),
             Lost::Blocks => (
                 "document or other block, named by a text in its place",
                 "documents or other blocks, named by texts in their place",
-            ),
-            Lost::ResultBlocks => (
-                "block of a tool result that is neither text nor image",
-                "blocks of tool results that are neither text nor image",
             ),
         };
         format!("{n} {}", if n == 1 { one } else { many })

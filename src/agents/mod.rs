@@ -9,10 +9,12 @@ pub mod codex;
 mod content;
 mod files;
 mod handover;
+mod image;
 pub mod ledger;
 mod note;
 mod paths;
 mod restore;
+mod served;
 mod shell;
 mod tools;
 

@@ -9,13 +9,15 @@ mod tests;
 
 use super::locate::folder_name;
 use crate::agents::body::Body;
-use crate::agents::content::{Image, Part, call_id, parts, size, tool_name};
+use crate::agents::content::{Image, Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned};
+use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
 use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::record::{Harness, Origin, Role, Session, Status, problem};
-use crate::stream::json::{Kind as Json, Tape, Value, write_escaped, write_string};
+use crate::stream::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::stream::{Error, Head, Record, Result, World};
+use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,10 @@ const IMAGE: u64 = 1_500;
 
 /// Longest title and longest last prompt, in bytes of text.
 const TITLE: usize = 120;
+
+/// How the block of an image begins.
+const HEAD_OF_DATA: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"";
+const HEAD_OF_URL: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"";
 
 /// What stands above instructions that were neither the user's nor the model's.
 pub(super) const SYSTEM: &str = "[system context]";
@@ -79,8 +85,8 @@ struct Chain<'w> {
     called: Option<String>,
     /// The message of the model that is still growing.
     message: Option<Message>,
-    /// Images of the model that wait for the end of its message, each a block.
-    moved: Vec<Vec<u8>>,
+    /// Images of the model that wait for the end of its message.
+    moved: Vec<Image<'static>>,
     prompts: Prompts,
 }
 
@@ -137,6 +143,13 @@ impl Writer for Chain<'_> {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         self.close_message()?;
+        let unfit = self.body.settle(&ANTHROPIC, |text| {
+            let mut block = b"{\"type\":\"text\",\"text\":".to_vec();
+            write_string(&mut block, text);
+            block.push(b'}');
+            block
+        });
+        self.hand.lose(Lost::UnfitImages, unfit);
         let begun = self.hand.settled()?;
         let head = self.head(&begun)?;
         self.tail(&begun)?;
@@ -203,9 +216,9 @@ impl Chain<'_> {
             Role::Assistant => &|_, _| false,
             _ => &is_document,
         };
+        let takes = Takes { images: &ANTHROPIC, block: takes };
         let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
-        let blocks = content.iter().filter(|p| matches!(p, Part::Made(_))).count();
-        self.hand.lose(Lost::Blocks, blocks as u64);
+        self.hand.lose_of(&content);
         let mut content: Vec<Part<'_>> = content.into_iter().filter(|p| !p.is_blank()).collect();
         if self.hand.options.dialogue_only {
             let all = content.len();
@@ -217,6 +230,9 @@ impl Chain<'_> {
         let ours = role == Role::Summary && head.origin == Some(Origin::Relay);
         // a summary that comes behind other lines cannot join the note
         if ours && (self.last.is_none() || self.opening.is_some()) && self.hand.keeps_summary(&texts()) {
+            // the note's message is text alone
+            let others = content.iter().filter(|p| !p.is_text()).count();
+            self.hand.lose(Lost::Images, others as u64);
             return Ok(());
         }
         if content.is_empty() {
@@ -260,7 +276,7 @@ impl Chain<'_> {
         self.open_message(head, false)?;
         for part in content {
             match part {
-                Part::Text(_) | Part::Made(_) => {
+                Part::Text(_) | Part::Made(..) => {
                     let mut block = b"{\"type\":\"text\",\"text\":\"".to_vec();
                     let before = self.hand.tokens;
                     let text = part.body();
@@ -271,12 +287,11 @@ impl Chain<'_> {
                 }
                 Part::Image(image) => {
                     // the API takes images from the user alone
-                    let mut block = Vec::new();
-                    write_image(&mut block, image);
-                    self.moved.push(block);
+                    self.moved.push(image.clone().into_owned());
                     self.hand.lose(Lost::MovedImages, 1);
                 }
-                Part::Block(block) => self.moved.push(block.to_vec()),
+                // no block is taken as it is from the model
+                Part::Block(_) => {}
             }
         }
         Ok(())
@@ -318,13 +333,21 @@ impl Chain<'_> {
             match part {
                 Part::Image(image) => {
                     self.hand.tokens += IMAGE;
-                    write_image(&mut block, image);
+                    self.body.put(&block)?;
+                    block.clear();
+                    let [head, media_type, middle, data] = match image {
+                        Image::Data { media_type, data } => {
+                            [HEAD_OF_DATA, media_type.as_bytes(), b"\",\"data\":\"", data]
+                        }
+                        Image::Url(url) => [HEAD_OF_URL, url, b"", b""],
+                    };
+                    self.body.image(image, &[head, media_type, middle, data, b"\"}}"])?;
                 }
                 Part::Block(raw) => {
                     self.hand.tokens += IMAGE;
                     block.extend_from_slice(raw);
                 }
-                Part::Text(_) | Part::Made(_) => {
+                Part::Text(_) | Part::Made(..) => {
                     let text = part.body();
                     self.hand.tokens += size(&text);
                     block.extend_from_slice(b"{\"type\":\"text\",\"text\":\"");
@@ -424,21 +447,18 @@ impl Chain<'_> {
         let takes = |kind: &str, block: Value<'_>| {
             is_document(kind, block) || own && matches!(kind, "tool_reference" | "search_result")
         };
-        let content = value.get("content").map(|c| parts(c, &takes)).unwrap_or_default();
+        let takes = Takes { images: &ANTHROPIC, block: &takes };
+        let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
+        self.hand.lose_of(&content);
         if value.get("metadata").and_then(|m| m.get("server")?.bool()) == Some(true) {
             return self.answer(head, &content);
         }
         if let Some(message) = &mut self.message {
             message.answered = true;
         }
-        // the result is what the tool said: no text of ours in it
-        let (others, content): (Vec<_>, Vec<_>) =
-            content.into_iter().partition(|p| matches!(p, Part::Made(_)));
-        self.hand.lose(Lost::ResultBlocks, others.len() as u64);
         // the API takes no empty text but the whole content
         let several = content.len() > 1;
-        let content: Vec<_> =
-            content.into_iter().filter(|p| !(several && p.is_text() && p.body().is_empty())).collect();
+        let content: Vec<_> = content.into_iter().filter(|p| !(several && p.is_blank())).collect();
         let written_id = call_id(&id.decode(), CALL_ID);
         let mut relay = Fields::default();
         if written_id != *id.decode() {
@@ -486,7 +506,7 @@ impl Chain<'_> {
             return Ok(());
         }
         let moved = std::mem::take(&mut self.moved);
-        let blocks: Vec<Part<'_>> = moved.iter().map(|b| Part::Block(b)).collect();
+        let blocks: Vec<Part<'_>> = moved.into_iter().map(Part::Image).collect();
         self.say(&blocks, b"", false)
     }
 
@@ -678,32 +698,29 @@ impl Fields {
     }
 }
 
-/// Whether the API takes the block as a document.
+/// Whether the API takes the block as a document: a PDF, or text that is not empty.
 fn is_document(kind: &str, block: Value<'_>) -> bool {
     let source = block.get("source");
     let field = |key: &str| source.and_then(|s| s.get(key)?.text());
-    kind == "document"
-        && match field("type").map(|t| t.decode()).as_deref() {
-            Some("base64" | "text") => field("data").is_some() && field("media_type").is_some(),
-            Some("url") => field("url").is_some(),
-            _ => false,
+    if kind != "document" {
+        return false;
+    }
+    let (media_type, data) = (field("media_type"), field("data"));
+    match field("type").map(|t| t.decode()).as_deref() {
+        Some("base64") => {
+            media_type.is_some_and(|m| m == "application/pdf")
+                && data.is_some_and(|d| is_pdf(d) && d.raw().len() <= ANTHROPIC.total as usize)
         }
+        Some("text") => media_type.is_some_and(|m| m == "text/plain") && data.is_some_and(|d| !d.is_blank()),
+        Some("url") => field("url").is_some_and(|u| u.starts_with("https://") || u.starts_with("http://")),
+        _ => false,
+    }
 }
 
-fn write_image(out: &mut Vec<u8>, image: &Image<'_>) {
-    match image {
-        Image::Data { media_type, data } => {
-            out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"");
-            out.extend_from_slice(media_type);
-            out.extend_from_slice(b"\",\"data\":\"");
-            out.extend_from_slice(data);
-        }
-        Image::Url(url) => {
-            out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"");
-            out.extend_from_slice(url);
-        }
-    }
-    out.extend_from_slice(b"\"}}");
+/// Whether base64 text holds what begins like a PDF.
+fn is_pdf(data: Text<'_>) -> bool {
+    let good = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    Base64(data.raw()).bytes(0) == Some(*b"%PDF-") && data.raw().len() % 4 == 0 && data.raw().iter().all(good)
 }
 
 /// The home of the target's store: `--root`, `CLAUDE_CONFIG_DIR`, `~/.claude`.

@@ -4,6 +4,9 @@ use crate::agents::{Agent, ReadOptions};
 use crate::stream::{Native, Source};
 use serde_json::{Value as Json, json};
 
+/// One red pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -335,8 +338,8 @@ fn what_is_not_the_users_is_marked_and_comes_back() {
 #[test]
 fn images_go_where_the_api_takes_them() {
     let home = Home::new();
-    let data = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}});
-    let url = json!({"type":"image","source":{"type":"url","url":"data:image/png;base64,QUJD"}});
+    let data = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
+    let url = json!({"type":"image","source":{"type":"url","url":format!("data:image/png;base64,{PNG}")}});
     let far = json!({"type":"image","source":{"type":"url","url":"https://example.com/a.png"}});
     let text = json!({"type":"text","text":"see"});
     let records = [
@@ -397,7 +400,7 @@ fn an_original_is_put_back_under_its_id() {
             "message":message,"uuid":uuid(n),"timestamp":"2026-01-02T03:04:05.000Z"})
         .to_string()
     };
-    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}});
+    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
     let lines = [
         "{\"type\":\"mode\",\"mode\":\"normal\"}".to_owned(),
         tree(
