@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use relay::stream::json::Tape;
+use relay::json::Tape;
 use serde::de::IgnoredAny;
 use simd_json::Buffers;
 

@@ -2,14 +2,15 @@
 //!
 //! | folder | what is in it | may use |
 //! |---|---|---|
-//! | [`record`] | the stream's reference, its vocabulary, the records that frame a session | nothing of ours |
-//! | [`tokens`] | how many tokens a text is | record |
-//! | [`stream`] | records on pipes and files: lines, scanning, compression | record |
-//! | [`agents`] | one folder an agent: locate, read, write, and what they share | record, tokens, stream |
-//! | [`formats`] | what is written and never resumed | record, stream |
-//! | [`filters`] | records in, records out | record, tokens, stream |
+//! | [`json`] | JSON text: scanned, decoded, written | nothing of ours |
+//! | [`record`] | the stream's reference, its vocabulary, records and their heads, errors | json |
+//! | [`tokens`] | how many tokens a text is | json, record |
+//! | [`stream`] | records on pipes and files: lines, queues, compression | json, record |
+//! | [`agents`] | one folder an agent: locate, read, write, and what they share | json, record, tokens, stream |
+//! | [`formats`] | what is written and never resumed | json, record, stream |
+//! | [`filters`] | records in, records out | json, record, tokens, stream |
 //! | [`pipeline`] | what each command does, callable in process | all but cli |
-//! | [`cli`] | arguments, errors, exit codes, configuration | record, stream |
+//! | [`cli`] | arguments, errors, exit codes, configuration | json, record, stream |
 //! | `bin/` | a command: its arguments and one call | all |
 //!
 //! `tests/layers.rs` holds the table. A new agent is a folder of `agents` and a line of [`agents::AGENTS`]; a new
@@ -23,7 +24,7 @@
 //! use relay::pipeline::filter::Through;
 //! use relay::stream::{Native, Output};
 //!
-//! # fn main() -> relay::stream::Result<()> {
+//! # fn main() -> relay::record::Result<()> {
 //! let session = Native::open("session.jsonl".as_ref())?;
 //! let mut out = Output::stdout()?;
 //! let mut pair = Pair::new(Options::default());
@@ -39,6 +40,7 @@ pub mod agents;
 pub mod cli;
 pub mod filters;
 pub mod formats;
+pub mod json;
 pub mod pipeline;
 pub mod record;
 pub mod stream;

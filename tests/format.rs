@@ -2,9 +2,9 @@
 
 use crate::support::schema::faults;
 use relay::agents::{self, History, ReadOptions};
-use relay::record::{Abort, End, Harness, Origin, Reason, Role, SCHEMA, Session, Status};
-use relay::stream::json::Tape;
-use relay::stream::{Kind, Native, Record, Source};
+use relay::json::Tape;
+use relay::record::{Abort, End, Harness, Kind, Origin, Reason, Record, Role, SCHEMA, Session, Status};
+use relay::stream::{Native, Source};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 
 /// Every folder of `src/` with the folders it may use.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("record", &[]),
-    ("tokens", &["record"]),
-    ("stream", &["record"]),
-    ("agents", &["record", "tokens", "stream"]),
-    ("formats", &["record", "stream"]),
-    ("filters", &["record", "tokens", "stream"]),
-    ("pipeline", &["record", "tokens", "stream", "agents", "formats", "filters"]),
-    ("cli", &["record", "stream"]),
+    ("json", &[]),
+    ("record", &["json"]),
+    ("tokens", &["json", "record"]),
+    ("stream", &["json", "record"]),
+    ("agents", &["json", "record", "tokens", "stream"]),
+    ("formats", &["json", "record", "stream"]),
+    ("filters", &["json", "record", "tokens", "stream"]),
+    ("pipeline", &["json", "record", "tokens", "stream", "agents", "formats", "filters"]),
+    ("cli", &["json", "record", "stream"]),
 ];
 
 /// What a folder never names, and why.
 const NEVER: &[(&str, &[&str])] = &[
+    ("json", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("record", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("tokens", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("stream", &["clap", "anyhow"]),

@@ -2,7 +2,8 @@
 
 use super::content::{Image, Part, missing_image};
 use super::image::Limits;
-use crate::stream::{Compression, Error, Output, Placing, Result, TEMPORARY};
+use crate::record::{Error, Result};
+use crate::stream::{Compression, Output, Placing, TEMPORARY};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::handover::Lost;
 use super::image::{Limits, of_data, of_url};
 use super::{served, shell};
-use crate::stream::json::{Text, Value, write_escaped};
+use crate::json::{Text, Value, write_escaped};
 use crate::tokens::image;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -59,10 +59,7 @@ pub(in crate::agents) enum Part<'a> {
 #[derive(Debug, Clone)]
 pub(in crate::agents) enum Image<'a> {
     /// In base64 that needs no escapes.
-    Data {
-        media_type: &'static str,
-        data: Cow<'a, [u8]>,
-    },
+    Data { media_type: &'static str, data: Cow<'a, [u8]> },
     /// The body of a JSON string.
     Url(Cow<'a, [u8]>),
 }
@@ -297,7 +294,7 @@ fn decoded(data: Text<'_>) -> Option<String> {
 pub(in crate::agents) mod tests {
     use super::super::image::OPENAI;
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
     use serde_json::{Value as Json, json};
 
     /// The pieces as text, each with what is lost of it.
@@ -334,7 +331,8 @@ pub(in crate::agents) mod tests {
         assert_eq!(told(&text), [("[document \"a b\"]\nline 1\nline 2".to_owned(), None)]);
         let text = source(json!({"type":"base64","media_type":"text/plain","data":"bGluZSAx"}));
         assert_eq!(told(&text), [("[document \"a b\"]\nline 1".to_owned(), None)]);
-        let blocks = json!([{"type":"text","text":"x"}, {"type":"image","source":{"type":"file","file_id":"f"}}]);
+        let blocks =
+            json!([{"type":"text","text":"x"}, {"type":"image","source":{"type":"file","file_id":"f"}}]);
         let got = told(&source(json!({"type":"content","content":blocks})));
         let want = [
             ("[document \"a b\"]", None),

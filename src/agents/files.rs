@@ -1,8 +1,7 @@
 //! What the stores of agents that keep sessions as files have in common.
 
 use super::Found;
-use crate::record::Problems;
-use crate::stream::{Error, Result};
+use crate::record::{Error, Problems, Result};
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

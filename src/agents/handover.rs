@@ -5,9 +5,11 @@ use super::body::Target;
 use super::content::Part;
 use super::note::{self, Most, Note};
 use super::{WriteOptions, Written, paths, shell};
-use crate::record::{End, Harness, Lineage, Origin, Problems, Role, Session, problem};
-use crate::stream::json::{Tape, Value, without_lone_surrogates, write_escaped};
-use crate::stream::{Error, Kind, Record, Result, World, refuse_existing};
+use crate::json::{Tape, Value, without_lone_surrogates, write_escaped};
+use crate::record::{
+    End, Error, Harness, Kind, Lineage, Origin, Problems, Record, Result, Role, Session, problem,
+};
+use crate::stream::{World, refuse_existing};
 use crate::tokens::Family;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -349,7 +351,7 @@ pub(in crate::agents) fn scanned(
     tape: &mut Tape,
     take: impl FnOnce(Value<'_>, bool) -> Result<()>,
 ) -> Result<()> {
-    let shape = |e: crate::stream::json::Error| Error::shape(e.to_string());
+    let shape = |e: crate::json::Error| Error::shape(e.to_string());
     let value = tape.parse_opaque(record.line(), &["extra"]).map_err(shape)?;
     if !value.has_lone_surrogate() {
         return take(value, false);

@@ -2,7 +2,7 @@
 //! cannot go on: the client sends it again with every turn (anthropics/claude-code#13480, #39146, #53228).
 
 use super::content::Image;
-use crate::stream::json::Text;
+use crate::json::Text;
 use crate::tokens::image::{Base64, size};
 use std::borrow::Cow;
 
@@ -233,7 +233,7 @@ impl Kind {
 #[cfg(test)]
 pub(in crate::agents) mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
     use ::base64::Engine;
     use ::base64::engine::general_purpose::STANDARD;
     use serde_json::json;
@@ -278,7 +278,8 @@ pub(in crate::agents) mod tests {
     #[test]
     fn the_bytes_tell_the_format() {
         let jpeg = b"\xff\xd8\xff\xe0\0\x04JF\xff\xd9".to_vec();
-        let webp = b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0".to_vec();
+        let webp =
+            b"RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\0\0\0\x10\x07\x10\x11\x11\x88\x88\xfe\x07\0".to_vec();
         for (bytes, want) in [
             (png(2, 2), "image/png"),
             (jpeg, "image/jpeg"),
@@ -324,7 +325,9 @@ pub(in crate::agents) mod tests {
     #[test]
     fn a_cut_image_is_none() {
         let whole = png(64, 64);
-        let jpeg = b"\xff\xd8\xff\xc0\0\x11\x08\0\x10\0\x10\x03\x01\"\0\x02\x11\x01\x03\x11\x01\xff\xda\0\x0c".to_vec();
+        let jpeg =
+            b"\xff\xd8\xff\xc0\0\x11\x08\0\x10\0\x10\x03\x01\"\0\x02\x11\x01\x03\x11\x01\xff\xda\0\x0c"
+                .to_vec();
         let webp = b"RIFF\xff\0\0\0WEBPVP8L\x18\0\0\0\x2f\x01\0\0\0\0\0".to_vec();
         for bytes in [&whole[..8], &whole[..40], &jpeg, &GIF[..36], &GIF[..9], &webp] {
             let told = data("image/png", &encoded(bytes), &ANTHROPIC);

@@ -18,8 +18,8 @@ mod served;
 mod shell;
 mod tools;
 
-use crate::record::{Problem, Problems};
-use crate::stream::{Error, Native, Record, Result, Sink, World, nearest};
+use crate::record::{Error, Problem, Problems, Record, Result};
+use crate::stream::{Native, Sink, World, nearest};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 

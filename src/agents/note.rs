@@ -3,8 +3,8 @@
 use super::paths::mapped;
 use super::shell::one_line;
 use super::{AGENTS, WriteOptions};
-use crate::record::{FileChange, FileStatus, Session};
-use crate::stream::{Error, Result, World};
+use crate::record::{Error, FileChange, FileStatus, Result, Session};
+use crate::stream::World;
 use crate::tokens::{Family, estimate};
 use jiff::Timestamp;
 use std::collections::BTreeMap;

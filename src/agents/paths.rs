@@ -1,8 +1,8 @@
 //! In which directory a session goes on.
 
 use super::WriteOptions;
-use crate::record::Session;
-use crate::stream::{Error, Result, World};
+use crate::record::{Error, Result, Session};
+use crate::stream::World;
 use std::path::{Path, PathBuf};
 
 /// What relay-redact leaves in the place of a secret begins like this.

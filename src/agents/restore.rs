@@ -6,8 +6,8 @@
 use super::body::{Body, Target};
 use super::handover::{Begun, Handover, Step, To};
 use super::{WriteOptions, Writer, Written};
-use crate::record::Session;
-use crate::stream::{Error, Kind, Record, Result, Slice, Spool, World, refuse_existing};
+use crate::record::{Error, Kind, Record, Result, Session};
+use crate::stream::{Slice, Spool, World, refuse_existing};
 use std::path::PathBuf;
 
 /// Puts a source line together again from all of its records, in any order; `None` when they hold nothing of

@@ -4,7 +4,7 @@
 
 use super::content::{Part, Takes, part};
 use super::handover::Lost;
-use crate::stream::json::{Kind, Text, Value};
+use crate::json::{Kind, Text, Value};
 
 /// Most of a block of unknown type that is shown as it is, in bytes.
 const BLOCK: usize = 2_000;
@@ -165,10 +165,7 @@ mod tests {
         assert_eq!(all[1], (format!("[document \"Ducks\"]\n{page}"), None));
         let ran = json!({"type":"bash_code_execution_tool_result","tool_use_id":"s","content":{
             "type":"bash_code_execution_result","stdout":"7\n","stderr":"warned","return_code":0,"content":[]}});
-        assert_eq!(
-            one(ran).0,
-            "[bash_code_execution_tool_result]\n7\n\nstderr: warned\nreturn_code: 0"
-        );
+        assert_eq!(one(ran).0, "[bash_code_execution_tool_result]\nreturn_code: 0\nstderr: warned\n7\n");
         let advice = "First the schema. ".repeat(200);
         let advised = json!({"type":"advisor_tool_result","tool_use_id":"s",
             "content":{"type":"advisor_result","text":advice}});
@@ -176,7 +173,10 @@ mod tests {
         let hidden = json!({"type":"advisor_tool_result","tool_use_id":"s",
             "content":{"type":"advisor_redacted_result","encrypted_content":cipher}});
         let (text, lost) = one(hidden);
-        assert!(text.starts_with("[advisor_tool_result of 4") && text.ends_with("not carried over]"), "{text}");
+        assert!(
+            text.starts_with("[advisor_tool_result of 4") && text.ends_with("not carried over]"),
+            "{text}"
+        );
         assert_eq!(lost, Some(Lost::Ciphers));
     }
 

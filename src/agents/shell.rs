@@ -1,6 +1,6 @@
 //! Command lines for a POSIX shell.
 
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 
 /// A word that the shell reads back as this very text.
 ///

@@ -1,6 +1,6 @@
 #![doc = include_str!("TOOLS.md")]
 
-use crate::stream::json::{Value, write_escaped, write_string};
+use crate::json::{Value, write_escaped, write_string};
 use std::borrow::Cow;
 
 /// A tool that has a counterpart in another agent.
@@ -287,7 +287,7 @@ fn word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
 
     fn to(agent: &str, name: &str, input: &str) -> Option<(String, String, bool)> {
         let mut tape = Tape::new();

@@ -3,7 +3,8 @@
 //! Everything in it is optional. A key that means nothing is an error that names the right one: a
 //! setting that is silently ignored is worse than none.
 
-use crate::stream::{Error, Result, World, nearest};
+use crate::record::{Error, Result};
+use crate::stream::{World, nearest};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};

@@ -34,8 +34,8 @@ pub use terminal::{is_unsafe, safe, safe_json};
 pub use trim::Trimming;
 pub use write::Writing;
 
-use crate::record::{Abort, Via};
-use crate::stream::{Error, Input, Output, Report as _, Result, Sink, World, one_by_one};
+use crate::record::{Abort, Error, Result, Via};
+use crate::stream::{Input, Output, Report as _, Sink, World, one_by_one};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;

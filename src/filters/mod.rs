@@ -5,7 +5,8 @@ pub mod redact;
 pub mod summarize;
 pub mod trim;
 
-use crate::stream::{Record, Result, Sink};
+use crate::record::{Record, Result};
+use crate::stream::Sink;
 
 /// A stage of a pipeline. It is pushed record by record, so it may hold back, and several can be chained in
 /// one process with the same bytes as a shell pipeline.

@@ -1,6 +1,7 @@
 //! The stream itself, for archives: every record as it came, dropped ones and `native` too.
 
-use crate::stream::{Compression, Kind, Output, Placing, Record, Result, Sink};
+use crate::record::{Kind, Record, Result};
+use crate::stream::{Compression, Output, Placing, Sink};
 use std::path::Path;
 
 /// Writes records to a file that appears once the stream is whole.
@@ -28,7 +29,7 @@ impl Archive {
     pub fn file(target: &Path) -> Result<Archive> {
         let mut place = Placing::begin(target)?;
         let name = target.display().to_string();
-        let file = place.file().try_clone().map_err(crate::stream::Error::io(&name))?;
+        let file = place.file().try_clone().map_err(crate::record::Error::io(&name))?;
         let out = Output::file(file, name, Compression::of_name(target))?;
         Ok(Archive { out: Some(out), place: Some(place), sessions: 0, messages: 0 })
     }

@@ -1,7 +1,8 @@
 //! Runs the commands that users give to filters.
 
 use crate::agents::OWN_FOLDER;
-use crate::stream::{Error, Result, Runner};
+use crate::record::{Error, Result};
+use crate::stream::Runner;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};

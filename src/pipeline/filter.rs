@@ -2,9 +2,9 @@
 
 use super::via::Signed;
 use crate::filters::Filter;
-use crate::record::Via;
-use crate::stream::json::Tape;
-use crate::stream::{Error, Record, Report, Result, Sink, Source};
+use crate::json::Tape;
+use crate::record::{Error, Record, Result, Via};
+use crate::stream::{Report, Sink, Source};
 use std::io::Read;
 
 /// Runs a whole stream through a filter. With `via`, every session says that this filter touched it.

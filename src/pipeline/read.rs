@@ -3,8 +3,8 @@
 use super::select::{self, Chosen, From, Wanted, Whose};
 use super::via::{Signed, unread};
 use crate::agents::{self, Agent, Detected, Found, ReadOptions};
-use crate::record::{End, Problems, Via};
-use crate::stream::{Error, Native, Report, Result, Sink, World};
+use crate::record::{End, Error, Problems, Result, Via};
+use crate::stream::{Native, Report, Sink, World};
 use serde::Deserialize;
 use std::path::Path;
 

@@ -5,7 +5,8 @@ use crate::filters::redact::detect::{Choice, Class, Confidence, Detector};
 use crate::filters::redact::{
     Allow, Finding, Key, Redact, Restore, Setup, Tally, Tell, map_key, map_key_line,
 };
-use crate::stream::{Error, Gathered, Input, Output, Placing, Private, Report, Result, Sink, Source, World};
+use crate::record::{Error, Result};
+use crate::stream::{Gathered, Input, Output, Placing, Private, Report, Sink, Source, World};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

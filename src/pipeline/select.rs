@@ -6,8 +6,8 @@
 //! `--continue` goes by that time, whatever the lines say).
 
 use crate::agents::{Agent, Found, OWN_FOLDER, Peek};
-use crate::record::Problems;
-use crate::stream::{Error, Report, Result, World};
+use crate::record::{Error, Problems, Result};
+use crate::stream::{Report, World};
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;

@@ -5,7 +5,8 @@ use crate::agents::{Window, named, names};
 use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::filters::trim::{Explanation, Options, Trim};
-use crate::stream::{Error, Record, Report, Result, Sink};
+use crate::record::{Error, Record, Result};
+use crate::stream::{Report, Sink};
 use crate::tokens::Family;
 
 /// Room of an agent in the configuration, in tokens; `None` where it says nothing.
@@ -89,7 +90,7 @@ impl Sink for Paired<'_> {
             return self.trim.record(same, self.out);
         }
         // an empty tape owns no memory, and most lines do not need one
-        let mut tape = crate::stream::json::Tape::new();
+        let mut tape = crate::json::Tape::new();
         self.trim.record(&Record::new(line, &mut tape)?, self.out)
     }
 }

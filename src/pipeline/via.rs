@@ -1,8 +1,8 @@
 //! Who touched a stream is noted in the `session` records that pass.
 
-use crate::record::{Session, Via};
-use crate::stream::json::Tape;
-use crate::stream::{Error, Record, Result, Sink, splice};
+use crate::json::Tape;
+use crate::record::{Error, Record, Result, Session, Via, splice};
+use crate::stream::Sink;
 
 /// Hands records on and adds an entry to `via` of every `session` among them.
 pub struct Signed<'o> {
@@ -24,7 +24,7 @@ impl Sink for Signed<'_> {
         // what relay writes has its type first; only lines of other hands must be looked into
         let session = match line.strip_prefix(b"{\"type\":\"") {
             Some(rest) => rest.starts_with(b"session\""),
-            None => Record::new(line, &mut self.tape)?.head().kind == crate::stream::Kind::Session,
+            None => Record::new(line, &mut self.tape)?.head().kind == crate::record::Kind::Session,
         };
         match session {
             true => self.out.put(&signed(line, via, &mut self.tape)?),

@@ -3,11 +3,17 @@
 //! The types below are the routing vocabulary and the records that frame a session. Messages are not
 //! deserialised as a whole anywhere: stages look at their head and splice bytes (see `stream`).
 
+mod draft;
+mod error;
+mod head;
 mod problems;
 mod session;
 pub mod shell;
 mod words;
 
+pub use draft::{By, Draft, number};
+pub use error::{Error, Result};
+pub use head::{Head, Kind, Record, splice, with_fields};
 pub use problems::{Place, Problem, Problems, problem};
 pub use session::{Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Session, Via};
 pub use words::{Harness, Origin, Reason, Role, Status};

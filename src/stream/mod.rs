@@ -3,9 +3,6 @@
 //! | file | what |
 //! |---|---|
 //! | `lines` | bytes to lines, memory bounded by the longest line |
-//! | `json`, `simd` | what is valid JSON, and where its values stand |
-//! | `record` | the head of a record, edits of single fields |
-//! | `draft` | records written so that the next stage decides from their head |
 //! | `source`, `sink` | whole streams in and out |
 //! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
 //! | `queue` | the same, let go from the front |
@@ -17,34 +14,26 @@
 //! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
 
-mod draft;
-mod error;
-pub mod json;
 mod lines;
 mod native;
 mod nearest;
 mod place;
 mod private;
 mod queue;
-mod record;
 mod report;
 mod runner;
-mod simd;
 mod sink;
 mod source;
 mod spool;
 mod table;
 mod world;
 
-pub use draft::{By, Draft, number};
-pub use error::{Error, Result};
 pub use lines::{Line, Lines};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
 pub use private::Private;
 pub use queue::{Held, Queue};
-pub use record::{Head, Kind, Record, splice, with_fields};
 pub use report::{Gathered, Report};
 pub use runner::Runner;
 pub use sink::{Output, Sink, one_by_one};

@@ -1,7 +1,7 @@
 //! A session file of an agent, read twice.
 
 use super::source::{Compression, decompressed};
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

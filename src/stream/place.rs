@@ -1,6 +1,6 @@
 //! Files that appear whole or not at all, and never in the place of another one.
 
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

@@ -1,6 +1,7 @@
 //! Files that hold secrets: readable by their owner alone, or refused.
 
-use super::{Error, Result, Sink};
+use super::Sink;
+use crate::record::{Error, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -1,6 +1,7 @@
 //! Lines that a stage holds back and lets go from the front.
 
-use super::{Error, Lines, Result};
+use super::Lines;
+use crate::record::{Error, Result};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,6 +1,6 @@
 //! How a command tells people what it does, apart from its records.
 
-use super::Error;
+use crate::record::Error;
 
 /// Hears of the work while it is done. Commands print it on stderr, tests gather it.
 pub trait Report {

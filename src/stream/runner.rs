@@ -1,6 +1,6 @@
 //! Commands of the user that a stage has run for it.
 
-use super::Result;
+use crate::record::Result;
 
 /// Runs a shell command. Filters are handed one, so that they start nothing themselves.
 pub trait Runner {

@@ -1,6 +1,7 @@
 //! Lines that a stage holds back.
 
-use super::{Error, Lines, Result};
+use super::Lines;
+use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;

@@ -1,6 +1,6 @@
 //! Rows of a fixed size, more than should stand in memory.
 
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;

@@ -3,7 +3,7 @@
 //! Gathered once, handed down as values, so that tests can seal it: `RELAY_NOW` (RFC 3339) stops the
 //! clock, `RELAY_SEED` (an integer) makes ids repeatable.
 
-use super::{Error, Result};
+use crate::record::{Error, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::cell::Cell;

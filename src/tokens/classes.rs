@@ -4,7 +4,7 @@
 //! so results are equal whatever the classifier. Escapes of a JSON string are resolved on the masks: the bit of the backslash is
 //! taken out, so that the features are those of the decoded text.
 
-use super::escape;
+use crate::json;
 
 /// Bytes in a full block: one bit of a mask each.
 pub(super) const BLOCK: usize = 64;
@@ -391,7 +391,7 @@ pub(super) fn escaped(classifier: impl Classifier, body: &[u8]) -> Features {
 fn first_number(mut starters: u64, rest: &[u8]) -> Option<u32> {
     while starters != 0 {
         let at = starters.trailing_zeros();
-        if rest.get(at as usize..).and_then(escape::unicode).is_some() {
+        if rest.get(at as usize..).and_then(json::unicode).is_some() {
             return Some(at);
         }
         starters &= starters - 1;
@@ -415,7 +415,7 @@ fn escape_starters(backslash: u64) -> u64 {
 #[inline(never)]
 fn numbers(rest: &mut &[u8], text: &mut [u8; BLOCK]) -> u32 {
     let mut filled = 0;
-    while let Some((character, length)) = escape::unicode(rest) {
+    while let Some((character, length)) = json::unicode(rest) {
         let Some(room) = text.get_mut(filled..).filter(|room| room.len() >= character.len_utf8()) else {
             break;
         };

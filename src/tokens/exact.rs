@@ -2,7 +2,8 @@
 
 use tiktoken::CoreBpe;
 
-use super::{Counter, Error, escape};
+use super::{Counter, Error};
+use crate::json;
 
 /// Counts the tokens of one published vocabulary.
 ///
@@ -49,7 +50,7 @@ impl Counter for Exact {
     }
 
     fn count_escaped(&self, body: &[u8]) -> u64 {
-        self.count(&escape::decode(body))
+        self.count(&json::decode(body))
     }
 }
 

@@ -20,7 +20,6 @@
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod classes;
-mod escape;
 mod estimate;
 mod exact;
 mod family;

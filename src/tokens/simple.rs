@@ -1,6 +1,7 @@
 //! The seed formula.
 
-use super::{Counter, escape};
+use super::Counter;
+use crate::json;
 
 /// Characters of Chinese, Japanese and Korean by 1.5, all others by 4, rounded up.
 ///
@@ -18,7 +19,7 @@ impl Counter for Simple {
     }
 
     fn count_escaped(&self, body: &[u8]) -> u64 {
-        self.count(&escape::decode(body))
+        self.count(&json::decode(body))
     }
 }
 

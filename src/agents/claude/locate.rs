@@ -7,9 +7,9 @@
 
 use crate::agents::files::{self, Seen};
 use crate::agents::{Found, Peek, Store};
-use crate::record::Problems;
-use crate::stream::json::{Tape, Value};
-use crate::stream::{Result, World};
+use crate::json::{Tape, Value};
+use crate::record::{Problems, Result};
+use crate::stream::World;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -123,14 +123,14 @@ impl Store for Sessions {
                 false => ControlFlow::Continue(()),
             }
         })
-        .map_err(crate::stream::Error::io(place()))?;
+        .map_err(crate::record::Error::io(place()))?;
         if went_on {
             files::tail(&mut file, |line| {
                 if let Ok(value) = tape.parse(line) {
                     glance.line(value);
                 }
             })
-            .map_err(crate::stream::Error::io(place()))?;
+            .map_err(crate::record::Error::io(place()))?;
         }
         Ok(Peek {
             working_directory: glance.last.or_else(|| glance.started_in.clone()),
@@ -237,7 +237,7 @@ impl Glance {
     }
 }
 
-fn title(text: Option<crate::stream::json::Text<'_>>) -> Option<String> {
+fn title(text: Option<crate::json::Text<'_>>) -> Option<String> {
     text.filter(|t| !t.is_blank()).map(|t| t.decode().into_owned())
 }
 
@@ -262,7 +262,7 @@ fn first_words(path: &Path) -> Result<FirstWords> {
         words.session = Some(session.decode().into_owned());
         ControlFlow::Break(())
     })
-    .map_err(crate::stream::Error::io(path.display().to_string()))?;
+    .map_err(crate::record::Error::io(path.display().to_string()))?;
     Ok(words)
 }
 

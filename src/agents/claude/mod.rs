@@ -10,7 +10,8 @@ mod write;
 pub use restore::line;
 
 use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
-use crate::stream::{Native, Result, Sink, World};
+use crate::record::Result;
+use crate::stream::{Native, Sink, World};
 
 /// The agent.
 #[derive(Debug)]

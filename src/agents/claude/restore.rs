@@ -8,9 +8,9 @@ use super::locate::folder_name;
 use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
-use crate::record::Session;
-use crate::stream::json::{Kind, Tape, Value};
-use crate::stream::{Error, Result, World, splice};
+use crate::json::{Kind, Tape, Value};
+use crate::record::{Error, Result, Session, splice};
+use crate::stream::World;
 use base64::Engine as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ fn is_text(block: Value<'_>) -> bool {
 struct Filling<'a, 'v> {
     records: std::slice::Iter<'v, Value<'a>>,
     /// Blocks of the last record that have not found their place.
-    open: Option<crate::stream::json::Items<'a>>,
+    open: Option<crate::json::Items<'a>>,
     edits: Vec<(Range<usize>, Vec<u8>)>,
     misfit: bool,
 }

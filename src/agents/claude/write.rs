@@ -14,9 +14,9 @@ use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned}
 use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
 use crate::agents::{WriteOptions, Writer, Written, note, shell};
-use crate::record::{Harness, Origin, Role, Session, Status, problem};
-use crate::stream::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
-use crate::stream::{Error, Head, Record, Result, World};
+use crate::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
+use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
+use crate::stream::World;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};

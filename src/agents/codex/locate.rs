@@ -8,9 +8,9 @@
 
 use crate::agents::files::{self, Seen};
 use crate::agents::{Found, Peek, Store};
-use crate::record::Problems;
-use crate::stream::json::{Tape, Value};
-use crate::stream::{Error, Lines, Result, World, decompressed};
+use crate::json::{Tape, Value};
+use crate::record::{Error, Problems, Result};
+use crate::stream::{Lines, World, decompressed};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

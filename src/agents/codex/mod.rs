@@ -11,7 +11,8 @@ mod write;
 pub use read::restore;
 
 use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer, Written};
-use crate::stream::{Native, Result, Sink, World};
+use crate::record::Result;
+use crate::stream::{Native, Sink, World};
 
 /// The agent.
 #[derive(Debug)]

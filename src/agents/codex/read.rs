@@ -31,9 +31,9 @@ mod time;
 pub use restore::restore;
 
 use crate::agents::{Detected, History, ReadOptions};
-use crate::record::{End, Problems, Session, VERSION, problem};
-use crate::stream::json::Tape;
-use crate::stream::{Error, Lines, Native, Result, Sink};
+use crate::json::Tape;
+use crate::record::{End, Error, Problems, Result, Session, VERSION, problem};
+use crate::stream::{Lines, Native, Sink};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@
 //! 0.171.0); older pickers look at the files.
 
 use crate::agents::Written;
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

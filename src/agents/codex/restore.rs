@@ -4,8 +4,8 @@ use super::read;
 use super::write::{CODEX, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
-use crate::record::Session;
-use crate::stream::{Error, Result, World};
+use crate::record::{Error, Result, Session};
+use crate::stream::World;
 use std::path::{Path, PathBuf};
 
 /// Begins to restore a session.

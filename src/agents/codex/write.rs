@@ -12,9 +12,9 @@ use crate::agents::handover::{Begun, Handover, Lost, Provenance, Step, To, rfc33
 use crate::agents::image::OPENAI;
 use crate::agents::tools::counterpart;
 use crate::agents::{WriteOptions, Writer, Written, shell};
-use crate::record::{Origin, Role, Session, Status, problem};
-use crate::stream::json::{Tape, Value, write_escaped, write_string};
-use crate::stream::{Error, Head, Record, Result, World, append_line, number};
+use crate::json::{Tape, Value, write_escaped, write_string};
+use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
+use crate::stream::{World, append_line};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

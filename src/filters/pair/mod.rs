@@ -29,9 +29,11 @@ mod window;
 mod tests;
 
 use super::Filter;
-use crate::record::{End, Problem, Problems, Role, problem};
-use crate::stream::json::{Tape, Text};
-use crate::stream::{Error, Head, Kind, Record, Result, Sink, number, with_fields};
+use crate::json::{Tape, Text};
+use crate::record::{
+    End, Error, Head, Kind, Problem, Problems, Record, Result, Role, number, problem, with_fields,
+};
+use crate::stream::Sink;
 use foldhash::fast::FixedState as Folded;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hasher};

@@ -1,8 +1,7 @@
 //! The lines that stand for a call or a result that has lost its other half.
 
-use crate::record::{Role, Status};
-use crate::stream::json::{Tape, Value, write_escaped};
-use crate::stream::{Draft, Error, Head, Record, Result, number, with_fields};
+use crate::json::{Tape, Value, write_escaped};
+use crate::record::{Draft, Error, Head, Record, Result, Role, Status, number, with_fields};
 use memchr::memmem;
 
 /// A marked record and what stands for it.

@@ -4,9 +4,9 @@
 //! memory stands only what departs from that order.
 
 use super::{Folded, Orphans, State, hash, rewrite};
-use crate::record::problem;
-use crate::stream::json::Tape;
-use crate::stream::{Head, Record, Result, Sink, Slice, Spool};
+use crate::json::Tape;
+use crate::record::{Head, Record, Result, problem};
+use crate::stream::{Sink, Slice, Spool};
 use std::collections::{HashMap, VecDeque};
 
 /// What happens to a held call.

@@ -1,7 +1,7 @@
 //! Values that are known not to be secret.
 
 use super::Key;
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use std::collections::HashSet;
 
 /// A list of values that are left as they are.

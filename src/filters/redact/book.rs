@@ -16,8 +16,9 @@
 //! million values the chance is below 10^-26.
 
 use super::Key;
-use crate::stream::json::{Tape, write_string};
-use crate::stream::{Error, Result, Sink};
+use crate::json::{Tape, write_string};
+use crate::record::{Error, Result};
+use crate::stream::Sink;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;

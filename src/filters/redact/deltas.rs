@@ -10,7 +10,7 @@
 use super::detect::RuleId;
 use super::hunt::{Hunt, Piece, Why};
 use super::text::{Places, decode};
-use crate::stream::json::{Text, Value};
+use crate::json::{Text, Value};
 use std::ops::Range;
 
 /// Bytes of text that are held.

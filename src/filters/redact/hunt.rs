@@ -7,7 +7,7 @@ use super::key::Key;
 use super::known::{Known, Match};
 use super::text::{Places, decode};
 use super::walk::{Part, Spot, Walk};
-use crate::stream::json::Value;
+use crate::json::Value;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::ops::Range;

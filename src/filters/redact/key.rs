@@ -1,6 +1,6 @@
 //! HMAC-SHA256 (RFC 2104), for numbers and fingerprints that tell nothing of a value.
 
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use sha2::{Digest, Sha256};
 
 /// Bytes of a block of SHA-256.

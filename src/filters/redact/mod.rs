@@ -40,8 +40,9 @@ pub use key::Key;
 pub use restore::Restore;
 
 use super::Filter;
-use crate::stream::json::Tape;
-use crate::stream::{Error, Kind, Record, Result, Sink, Spool};
+use crate::json::Tape;
+use crate::record::{Error, Kind, Record, Result};
+use crate::stream::{Sink, Spool};
 use book::{Book, Name};
 use deltas::{Deltas, delta};
 use detect::Detector;

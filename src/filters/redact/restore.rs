@@ -2,8 +2,9 @@
 
 use super::book::{self, BEGINNING};
 use crate::filters::Filter;
-use crate::stream::json::Tape;
-use crate::stream::{Error, Kind, Record, Result, Sink};
+use crate::json::Tape;
+use crate::record::{Error, Kind, Record, Result};
+use crate::stream::Sink;
 use std::collections::HashMap;
 
 /// Puts the values of a map back. What the map does not have stays as it is.
@@ -86,7 +87,7 @@ impl Restore {
             let span = v.span();
             Some((span.start + 1..span.end - 1, STANDARD.encode(new).into_bytes()))
         });
-        let line = restored.map(|edit| crate::stream::splice(line, vec![edit]));
+        let line = restored.map(|edit| crate::record::splice(line, vec![edit]));
         self.tape = tape;
         Ok(line)
     }

@@ -87,7 +87,7 @@ fn restored(lines: &[String], map: &[u8]) -> Vec<String> {
 
 fn user(text: &str) -> String {
     let mut line = br#"{"type":"message","role":"user","content":"#.to_vec();
-    crate::stream::json::write_string(&mut line, text);
+    crate::json::write_string(&mut line, text);
     line.push(b'}');
     String::from_utf8(line).unwrap()
 }

@@ -143,7 +143,7 @@ impl<'a> Places<'a> {
 
 /// Appends bytes as the body of a JSON string, as most writers spell them. `None` when they are no UTF-8.
 pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    crate::stream::json::write_escaped(out, std::str::from_utf8(text).ok()?);
+    crate::json::write_escaped(out, std::str::from_utf8(text).ok()?);
     Some(())
 }
 

@@ -1,6 +1,6 @@
 //! Where text stands in a record, and what is no text: ids, ciphers, pictures.
 
-use crate::stream::json::{Entries, Items, Kind, Text, Value};
+use crate::json::{Entries, Items, Kind, Text, Value};
 
 /// Keys whose strings route, pair or name: never looked at, wherever the structure of a record or of a source line
 /// holds them. Spellings of relay, Claude Code (1.0 to 2.1.332) and Codex (0.20 to 0.171).
@@ -253,7 +253,7 @@ fn is_data_url(raw: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
 
     fn strings(line: &str, native: bool) -> Vec<String> {
         let mut tape = Tape::new();

@@ -1,8 +1,8 @@
 //! What a tool call does, told by the shape of its input: agents and their versions name tools and fields
 //! differently, but a call that holds a path and a new text writes a file everywhere.
 
+use crate::json::{Kind, Value};
 use crate::record::shell::{self, Effect};
-use crate::stream::json::{Kind, Value};
 
 /// Of one text in a call's input, so many bytes are looked at for names.
 const LOOKED: usize = 16 << 10;
@@ -328,7 +328,7 @@ pub(super) fn only_looks(command: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
 
     fn read(name: &str, input: &str) -> Call {
         let mut tape = Tape::new();

@@ -40,9 +40,12 @@ mod work;
 mod tests;
 
 use super::Filter;
-use crate::record::{Budget, End, Harness, Origin, Reason, Role, Session, Status};
-use crate::stream::json::{Tape, Value, write_string};
-use crate::stream::{By as Author, Draft, Error, Kind, Record, Result, Sink, Spool, number, with_fields};
+use crate::json::{Tape, Value, write_string};
+use crate::record::{
+    Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session,
+    Status, number, with_fields,
+};
+use crate::stream::{Sink, Spool};
 use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
 use ledger::{Earlier, Ledger};

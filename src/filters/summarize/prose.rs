@@ -6,9 +6,9 @@ use super::terms;
 use super::words::{Language, Section};
 use super::work::one_line;
 use super::{content, scan};
-use crate::record::{Reason, Role};
-use crate::stream::json::Tape;
-use crate::stream::{Kind, Record, Result, Runner, Spool};
+use crate::json::Tape;
+use crate::record::{Kind, Reason, Record, Result, Role};
+use crate::stream::{Runner, Spool};
 use crate::tokens::Counter;
 use std::collections::VecDeque;
 

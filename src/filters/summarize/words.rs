@@ -1,6 +1,6 @@
 //! The words of the summary, in the languages it is written in.
 
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 
 /// Language of the headings and of the words of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -3,8 +3,7 @@
 use super::calls::{Call, State, Step, StepChange, only_looks, told};
 use super::prompts::{clipped, floor};
 use super::terms;
-use crate::record::Status;
-use crate::record::shell::Effect;
+use crate::record::{Status, shell::Effect};
 use std::collections::{HashMap, VecDeque};
 
 /// Calls that wait for their result at one time; more are never open in a real session.

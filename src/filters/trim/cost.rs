@@ -1,8 +1,7 @@
 //! What a record costs the target's model.
 
-use crate::record::{Harness, Origin, Role};
-use crate::stream::json::{self, Text, Value};
-use crate::stream::{Head, Record};
+use crate::json::{self, Text, Value};
+use crate::record::{Harness, Head, Origin, Record, Role};
 use crate::tokens::{Counter, Family, estimate_escaped, image};
 
 /// What a document costs, in tokens. Vendors count its pages, which nobody here looks at.

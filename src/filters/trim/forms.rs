@@ -1,9 +1,8 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
 use super::cost::{INPUT, image_data};
-use crate::record::{Origin, Role, Status};
-use crate::stream::json::{Kind, Tape, Text, Value, write_escaped, write_string};
-use crate::stream::{By, Draft, Error, Head, Result, number};
+use crate::json::{Kind, Tape, Text, Value, write_escaped, write_string};
+use crate::record::{By, Draft, Error, Head, Origin, Result, Role, Status, number};
 use crate::tokens::image;
 use memchr::memmem;
 use std::borrow::Cow;

@@ -42,9 +42,11 @@ mod tests;
 pub use explain::{Explanation, Row};
 
 use super::Filter;
-use crate::record::{Budget, End, Harness, Origin, Role};
-use crate::stream::json::{Tape, Text, Value};
-use crate::stream::{Error, Head, Held, Kind, Queue, Record, Result, Sink, number, with_fields};
+use crate::json::{Tape, Text, Value};
+use crate::record::{
+    Budget, End, Error, Harness, Head, Kind, Origin, Record, Result, Role, number, with_fields,
+};
+use crate::stream::{Held, Queue, Sink};
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;
 use std::collections::{HashMap, VecDeque};
@@ -720,7 +722,7 @@ fn with_budget(line: &[u8], session: Value<'_>, budget: &[u8]) -> Vec<u8> {
     };
     let at = before.span().end;
     let added = [b",\"budget\":", budget].concat();
-    crate::stream::splice(line, vec![(at..at, added)])
+    crate::record::splice(line, vec![(at..at, added)])
 }
 
 impl Filter for Trim {

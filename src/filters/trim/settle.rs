@@ -2,9 +2,9 @@
 
 use super::forms::{self, Form};
 use super::{Counters, Entry, Item, Options, Part, State, cost, hash, original, trimmed};
-use crate::record::{Budget, Role};
-use crate::stream::json::{Kind, Tape, Value};
-use crate::stream::{Error, Head, Result, Sink};
+use crate::json::{Kind, Tape, Value};
+use crate::record::{Budget, Error, Head, Result, Role};
+use crate::stream::Sink;
 use crate::tokens::{Counter, Family};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -158,7 +158,7 @@ pub(super) fn settle(
                 let line = original(held, item.mark);
                 if !options.drop {
                     let value = tape.parse(&line).map_err(|e| Error::shape(e.to_string()))?;
-                    out.put(&crate::stream::with_fields(&line, value, &[("dropped", b"\"condensed\"")]))?;
+                    out.put(&crate::record::with_fields(&line, value, &[("dropped", b"\"condensed\"")]))?;
                 }
                 out.put(&forms::twin(&line, form, tape)?)?;
                 Some(Fate::Condensed)

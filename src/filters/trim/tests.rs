@@ -65,10 +65,10 @@ impl Maker {
         &mut self,
         role: Role,
         fields: &[(&str, Json)],
-        change: impl FnOnce(&mut crate::stream::Draft<'a>),
+        change: impl FnOnce(&mut crate::record::Draft<'a>),
     ) {
         self.seq += 1;
-        let mut draft: crate::stream::Draft<'a> = crate::stream::Draft::new(role);
+        let mut draft: crate::record::Draft<'a> = crate::record::Draft::new(role);
         (draft.seq, draft.turn, draft.line) = (Some(self.seq), Some(self.turn.max(1)), Some(self.seq + 1));
         change(&mut draft);
         let mut line = Vec::new();
@@ -97,7 +97,7 @@ impl Maker {
     }
 
     fn harness(&mut self, kind: Harness, text: &str) {
-        self.say(Role::User, &[("content", text.into())], |d| d.by = crate::stream::By::Harness(kind));
+        self.say(Role::User, &[("content", text.into())], |d| d.by = crate::record::By::Harness(kind));
     }
 
     fn call(&mut self, id: &str, name: &str, input: Json) {

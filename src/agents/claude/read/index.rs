@@ -6,9 +6,9 @@
 
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
-use crate::record::{Lineage, Problems, problem};
-use crate::stream::json::{self, Tape, Text, Value};
-use crate::stream::{Error, Lines, Native, Result, Row, Table};
+use crate::json::{self, Tape, Text, Value};
+use crate::record::{Error, Lineage, Problems, Result, problem};
+use crate::stream::{Lines, Native, Row, Table};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;

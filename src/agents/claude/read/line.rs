@@ -1,6 +1,6 @@
 //! The top-level fields of a line, found in one pass over its keys.
 
-use crate::stream::json::{Text, Value};
+use crate::json::{Text, Value};
 
 /// Fields that the reader looks at.
 #[derive(Default, Clone, Copy)]

@@ -9,9 +9,9 @@ mod slots;
 mod text;
 
 use crate::agents::{Detected, ReadOptions};
-use crate::record::{Context, End, Git, Session, VERSION};
-use crate::stream::json::Tape;
-use crate::stream::{Error, Native, Result, Sink};
+use crate::json::Tape;
+use crate::record::{Context, End, Error, Git, Result, Session, VERSION};
+use crate::stream::{Native, Sink};
 use index::Index;
 use std::path::Path;
 

@@ -6,9 +6,9 @@
 
 use super::index::{DANGLING, Index, Kind, NONE, bit};
 use crate::agents::History;
-use crate::record::{Reason, problem};
-use crate::stream::json::Tape;
-use crate::stream::{Native, Result, Table};
+use crate::json::Tape;
+use crate::record::{Reason, Result, problem};
+use crate::stream::{Native, Table};
 use std::collections::{HashMap, HashSet};
 
 /// Which records of a line are meant.

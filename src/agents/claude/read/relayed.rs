@@ -5,9 +5,8 @@
 use super::emit::Piece;
 use crate::agents::claude::write::SYSTEM;
 use crate::agents::tools::original;
-use crate::record::{Harness, Role, Status};
-use crate::stream::By;
-use crate::stream::json::{Text, Value};
+use crate::json::{Text, Value};
+use crate::record::{By, Harness, Role, Status};
 use std::borrow::Cow;
 
 fn word<'a>(relay: Value<'a>, key: &str) -> Option<Text<'a>> {

@@ -1,7 +1,7 @@
 //! What a text of a user line is: the user's words, or the client's.
 
+use crate::json::Text;
 use crate::record::Harness;
-use crate::stream::json::Text;
 
 /// Tags that the client puts at the beginning of texts of its own (clients 1.0 to 2.1.332).
 const TAGS: &[(&str, Harness)] = &[
@@ -83,11 +83,11 @@ pub(super) fn is_utc_time(raw: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::json::Tape;
+    use crate::json::Tape;
 
     fn kind(text: &str, meta: bool) -> Option<Harness> {
         let mut line = Vec::new();
-        crate::stream::json::write_string(&mut line, text);
+        crate::json::write_string(&mut line, text);
         let mut tape = Tape::new();
         harness(tape.parse(&line).unwrap().text().unwrap(), meta)
     }

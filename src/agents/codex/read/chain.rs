@@ -5,9 +5,9 @@
 //! file. The history is that of the base up to the offset, recursively, then the file's own lines (rule 12b).
 
 use super::line::{self, Checks, Sort, field, text};
-use crate::record::{Problems, problem};
-use crate::stream::json::Tape;
-use crate::stream::{Error, Lines, Native, Result};
+use crate::json::Tape;
+use crate::record::{Error, Problems, Result, problem};
+use crate::stream::{Lines, Native};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

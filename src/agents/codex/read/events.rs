@@ -4,8 +4,8 @@
 use super::index::{Entry, flag};
 use super::line::{self, Line, Sort, Standing, field, text};
 use super::pieces::{Block, Body, Outcome, Piece, Pieces, outcome_of};
+use crate::json::{Kind, Text, Value, write_string};
 use crate::record::{Role, Status};
-use crate::stream::json::{Kind, Text, Value, write_string};
 use std::borrow::Cow;
 
 /// The two ways in which clients log their screen.

@@ -3,9 +3,8 @@
 use super::line::{Item, What, field, id_hash, text};
 use super::pieces::outcome_of;
 use crate::agents::ledger::Ledger;
-use crate::record::shell::Effect;
-use crate::record::{FileChange, Status};
-use crate::stream::json::{Tape, Value};
+use crate::json::{Tape, Value};
+use crate::record::{FileChange, Status, shell::Effect};
 
 /// Longer arguments without a patch in them are not looked into: a shell command of that length writes files
 /// whose contents it holds, and is not a clear one.

@@ -3,8 +3,8 @@
 //! Two lists, because the client has one notion and the user another (rules 14a and 14b, Codex 0.171): what
 //! rollbacks do not count is decided by start and end marker of a part, what is no conversation by its start.
 
+use crate::json::Text;
 use crate::record::Harness;
-use crate::stream::json::Text;
 
 /// Start of a summary that the client wrote for its next context.
 pub(super) const SUMMARY_PREFIX: &str =

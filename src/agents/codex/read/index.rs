@@ -8,9 +8,9 @@ use super::events;
 use super::files::Files;
 use super::line::{self, Checks, Compacted, Item, Line, Mark, Sort, Standing, What, field, id_hash, text};
 use crate::agents::{History, ReadOptions};
-use crate::record::{Context, Git, Lineage, Problems, problem};
-use crate::stream::json::{Tape, Value};
-use crate::stream::{Error, Lines, Result, Row, Table};
+use crate::json::{Tape, Value};
+use crate::record::{Context, Error, Git, Lineage, Problems, Result, problem};
+use crate::stream::{Lines, Row, Table};
 use std::io::Read;
 
 /// What an entry is to the replay.

@@ -4,8 +4,8 @@
 //! Here it is named, so that it can be kept.
 
 use super::harness;
+use crate::json::{self, Kind, Tape, Text, Value};
 use crate::record::problem;
-use crate::stream::json::{self, Kind, Tape, Text, Value};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;

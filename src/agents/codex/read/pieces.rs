@@ -7,9 +7,8 @@ use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{self, Item, What, field, text};
 use crate::agents::tools::original;
-use crate::record::{Harness, Role, Status};
-use crate::stream::By;
-use crate::stream::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
+use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
+use crate::record::{By, Harness, Role, Status};
 use std::borrow::Cow;
 use std::ops::Range;
 

@@ -4,9 +4,9 @@ use super::chain::Segment;
 use super::index::{Entry, Index, Kind, flag};
 use super::line::{self, Checks, Standing, field, text};
 use crate::agents::History;
-use crate::record::{Reason, problem};
-use crate::stream::json::{Tape, Value};
-use crate::stream::{Error, Lines, Result, Table};
+use crate::json::{Tape, Value};
+use crate::record::{Error, Reason, Result, problem};
+use crate::stream::{Lines, Table};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

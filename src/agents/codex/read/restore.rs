@@ -4,8 +4,8 @@ use super::base64::decode;
 use super::compact::{compact, literal};
 use super::line::{self, field};
 use super::pieces::slots;
-use crate::stream::json::{Kind, Tape, Value};
-use crate::stream::{Error, Result, splice};
+use crate::json::{Kind, Tape, Value};
+use crate::record::{Error, Result, splice};
 
 /// Puts a source line together again from all of its records, in any order. `None` when they hold nothing
 /// of the line: made records, or records that were read without `extra`.

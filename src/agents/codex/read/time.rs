@@ -1,6 +1,6 @@
 //! Times as the client writes them.
 
-use crate::stream::json::Text;
+use crate::json::Text;
 use std::borrow::Cow;
 
 /// Whether a text is what every client writes: `2026-01-02T03:04:05.678Z`.

@@ -32,7 +32,7 @@ pub(super) mod web;
 mod tests;
 
 use super::rules::{self, Rule, Shape};
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use keywords::Keywords;
 use scan::{Found, Scan};
 use std::ops::ControlFlow;

@@ -8,7 +8,7 @@
 use super::Confidence;
 use super::scan::Found;
 use super::value;
-use crate::stream::{Error, Result};
+use crate::record::{Error, Result};
 use aho_corasick::{AhoCorasick, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;

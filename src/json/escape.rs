@@ -1,9 +1,15 @@
-//! Escapes inside the body of a JSON string.
+//! Escapes inside the body of a JSON string: the one place that decodes them.
+
+/// Four hexadecimal digits at `at`, as a UTF-16 unit.
+pub fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at.checked_add(4)?)?;
+    digits.iter().try_fold(0, |unit, &d| Some(unit << 4 | u16::try_from((d as char).to_digit(16)?).ok()?))
+}
 
 /// Reads one `\u` escape, or a surrogate pair of two, at the start of `bytes`.
 ///
 /// Gives the character and the number of bytes it is written with. A lone surrogate gives U+FFFD. `None` if it is no such escape.
-pub(super) fn unicode(bytes: &[u8]) -> Option<(char, usize)> {
+pub fn unicode(bytes: &[u8]) -> Option<(char, usize)> {
     let first = unit(bytes)?;
     if (0xD800..0xDC00).contains(&first)
         && let Some(second) = bytes.get(6..).and_then(unit)
@@ -16,14 +22,11 @@ pub(super) fn unicode(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 fn unit(bytes: &[u8]) -> Option<u32> {
-    let [b'\\', b'u', digits @ ..] = bytes else {
-        return None;
-    };
-    digits.get(..4)?.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
+    bytes.starts_with(b"\\u").then(|| hex4(bytes, 2).map(u32::from)).flatten()
 }
 
 /// Decodes the body of a JSON string. An invalid escape stays as it is written; invalid UTF-8 becomes U+FFFD.
-pub(super) fn decode(body: &[u8]) -> String {
+pub fn decode(body: &[u8]) -> String {
     let mut text = Vec::with_capacity(body.len());
     let mut rest = body;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -54,6 +57,34 @@ pub(super) fn decode(body: &[u8]) -> String {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     }
+}
+
+/// A copy of the line in which every lone surrogate escape reads `\ufffd`.
+pub fn without_lone_surrogates(line: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
+    let mut i = 0;
+    while let Some(at) = line.get(i..).and_then(|rest| memchr::memchr(b'\\', rest)).map(|n| n + i) {
+        out.extend_from_slice(line.get(i..at).unwrap_or_default());
+        let mut len = 2;
+        let mut lone = false;
+        if line.get(at + 1) == Some(&b'u') {
+            len = 6;
+            match hex4(line, at + 2) {
+                Some(0xd800..=0xdbff) => {
+                    let low = line.get(at + 6..at + 8) == Some(b"\\u")
+                        && matches!(hex4(line, at + 8), Some(0xdc00..=0xdfff));
+                    if low { len = 12 } else { lone = true }
+                }
+                Some(0xdc00..=0xdfff) => lone = true,
+                _ => {}
+            }
+        }
+        let end = (at + len).min(line.len());
+        out.extend_from_slice(if lone { b"\\ufffd" } else { line.get(at..end).unwrap_or_default() });
+        i = end;
+    }
+    out.extend_from_slice(line.get(i..).unwrap_or_default());
+    out
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! One record of the stream: its bytes, and the few fields a stage decides by.
 
-use super::json::{Tape, Text, Value};
-use super::{Error, Result, simd};
-use crate::record::{Harness, Origin, Reason, Role, Status};
+use super::{Error, Harness, Origin, Reason, Result, Role, Status};
+use crate::json::{self, Tape, Text, Value};
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,7 +227,7 @@ impl<'a> Cursor<'a> {
     /// A string without escapes.
     fn word(&mut self) -> Option<&'a [u8]> {
         self.eat(b"\"")?;
-        let (end, flags) = simd::string_end(self.line, self.at).ok()?;
+        let (end, flags) = json::string_end(self.line, self.at).ok()?;
         let word = self.line.get(self.at..end).filter(|_| flags == 0)?;
         self.at = end + 1;
         Some(word)

@@ -8,8 +8,9 @@
 //! Grammar only: numbers keep their spelling, duplicate keys are kept (see [`Value::duplicate_key`]), and
 //! there is no limit of depth, because nothing here recurses.
 
-use super::simd;
+use super::{escape, simd};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// What stands at a place of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -450,6 +451,9 @@ impl<'a> Value<'a> {
         // a 64-bit sieve answers "no" for nearly every object without comparing anything
         let mut seen = 0u64;
         for (n, (key, _)) in self.entries().enumerate() {
+            if n == FEW_KEYS {
+                return self.duplicate_among_many();
+            }
             let raw = key.raw;
             let mix = raw.len() * 7
                 + raw.first().copied().unwrap_or(0) as usize
@@ -466,7 +470,16 @@ impl<'a> Value<'a> {
         }
         None
     }
+
+    /// The same for an object of many keys, in time linear in their number whatever the keys are.
+    fn duplicate_among_many(&self) -> Option<Text<'a>> {
+        let mut seen = HashSet::new();
+        self.entries().map(|(key, _)| key).find(|key| !seen.insert(key.decode()))
+    }
 }
+
+/// Objects of fewer keys are searched for duplicates without memory.
+const FEW_KEYS: usize = 64;
 
 /// The entries of an object.
 #[derive(Debug, Clone)]
@@ -522,7 +535,7 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// A text whose bytes hold no escapes, quotes or control characters.
-    pub(super) fn unescaped(raw: &'a [u8]) -> Text<'a> {
+    pub(crate) fn unescaped(raw: &'a [u8]) -> Text<'a> {
         Text { raw, escaped: false }
     }
 
@@ -561,7 +574,7 @@ impl<'a> Text<'a> {
     /// The string itself; a lone surrogate becomes U+FFFD.
     pub fn decode(&self) -> Cow<'a, str> {
         let plain = || Cow::Borrowed(std::str::from_utf8(self.raw).unwrap_or_default());
-        if self.escaped { Cow::Owned(unescape(self.raw)) } else { plain() }
+        if self.escaped { Cow::Owned(escape::decode(self.raw)) } else { plain() }
     }
 
     /// Up to `max` bytes of the string's beginning, decoded.
@@ -618,109 +631,10 @@ impl PartialEq<&str> for Text<'_> {
     }
 }
 
-/// Decodes the escapes of a string body that was scanned.
-fn unescape(raw: &[u8]) -> String {
-    let mut out = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        out.extend_from_slice(rest.get(..at).unwrap_or_default());
-        let mut len = 2;
-        match rest.get(at + 1) {
-            Some(b'n') => out.push(b'\n'),
-            Some(b't') => out.push(b'\t'),
-            Some(b'r') => out.push(b'\r'),
-            Some(b'b') => out.push(8),
-            Some(b'f') => out.push(12),
-            Some(b'u') => {
-                len = 6;
-                let unit = simd::hex4(rest, at + 2).unwrap_or(0xfffd);
-                let mut code = u32::from(unit);
-                if (0xd800..0xdc00).contains(&unit) {
-                    match (rest.get(at + 6..at + 8), simd::hex4(rest, at + 8)) {
-                        (Some(b"\\u"), Some(low @ 0xdc00..=0xdfff)) => {
-                            code = 0x10000 + ((code - 0xd800) << 10) + (u32::from(low) - 0xdc00);
-                            len = 12;
-                        }
-                        _ => code = 0xfffd,
-                    }
-                }
-                let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            Some(&other) => out.push(other),
-            None => len = 1,
-        }
-        rest = rest.get(at + len..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
-    // the line was checked, and every escape gives whole characters
-    String::from_utf8(out).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
-}
-
-/// Appends `text` as a JSON string, quotes included.
-pub fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    write_escaped(out, text);
-    out.push(b'"');
-}
-
-/// Appends `text` as the body of a JSON string, without quotes.
-pub fn write_escaped(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    for (i, &b) in bytes.iter().enumerate() {
-        let short = match b {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            b'\n' => b"\\n",
-            b'\r' => b"\\r",
-            b'\t' => b"\\t",
-            0..=0x1f => {
-                out.extend_from_slice(bytes.get(from..i).unwrap_or_default());
-                out.extend_from_slice(format!("\\u{b:04x}").as_bytes());
-                from = i + 1;
-                continue;
-            }
-            _ => continue,
-        };
-        out.extend_from_slice(bytes.get(from..i).unwrap_or_default());
-        out.extend_from_slice(short);
-        from = i + 1;
-    }
-    out.extend_from_slice(bytes.get(from..).unwrap_or_default());
-}
-
-/// A copy of the line in which every lone surrogate escape reads `\ufffd`.
-pub fn without_lone_surrogates(line: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(line.len());
-    let mut i = 0;
-    while let Some(at) = line.get(i..).and_then(|rest| memchr::memchr(b'\\', rest)).map(|n| n + i) {
-        out.extend_from_slice(line.get(i..at).unwrap_or_default());
-        let mut len = 2;
-        let mut lone = false;
-        if line.get(at + 1) == Some(&b'u') {
-            len = 6;
-            match simd::hex4(line, at + 2) {
-                Some(0xd800..=0xdbff) => {
-                    let low = line.get(at + 6..at + 8) == Some(b"\\u")
-                        && matches!(simd::hex4(line, at + 8), Some(0xdc00..=0xdfff));
-                    if low { len = 12 } else { lone = true }
-                }
-                Some(0xdc00..=0xdfff) => lone = true,
-                _ => {}
-            }
-        }
-        let end = (at + len).min(line.len());
-        out.extend_from_slice(if lone { b"\\ufffd" } else { line.get(at..end).unwrap_or_default() });
-        i = end;
-    }
-    out.extend_from_slice(line.get(i..).unwrap_or_default());
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::{without_lone_surrogates, write_string};
     use proptest::prelude::*;
 
     fn same(v: Value<'_>, s: &serde_json::Value) -> bool {
@@ -855,6 +769,18 @@ mod tests {
         assert!(dup(&mut tape, r#"{"a":1,"\u0061":3}"#));
         assert!(dup(&mut tape, r#"{"\u0061":1,"a":3}"#));
         assert!(!dup(&mut tape, r#"{"a":1,"b":{"a":3},"c":4}"#));
+    }
+
+    /// An object of a hundred thousand keys took minutes (every key was compared with every other).
+    #[test]
+    fn duplicate_keys_are_found_among_many_in_linear_time() {
+        let keys: Vec<String> = (0..100_000).map(|n| format!("\"key{n}\":0")).collect();
+        let none = format!("{{{}}}", keys.join(","));
+        assert_eq!(Tape::new().parse(none.as_bytes()).unwrap().duplicate_key().map(|k| k.decode()), None);
+        let one = format!("{{{},\"key9\\u0037\":1}}", keys.join(","));
+        let mut tape = Tape::new();
+        let found = tape.parse(one.as_bytes()).unwrap().duplicate_key();
+        assert_eq!(found.map(|k| k.decode()).as_deref(), Some("key97"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Writing message records in the order that makes them cheap to route.
 
-use super::json::write_string;
-use crate::record::{Harness, Reason, Role, Status};
+use super::{Harness, Reason, Role, Status};
+use crate::json::write_string;
 
 /// Where a text that is not the conversation itself comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -150,9 +150,9 @@ pub fn number(out: &mut Vec<u8>, mut n: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::Tape;
     use super::super::{Kind, Record};
     use super::*;
+    use crate::json::Tape;
 
     #[test]
     fn what_is_drafted_takes_the_short_cut() {

@@ -1,7 +1,9 @@
-//! Finding the end of a JSON string fast. The only unsafe code of the library.
+//! Finding the end of a JSON string fast. Unsafe code stands here and in `tokens/avx2.rs` alone.
 //!
 //! Session lines are mostly long escaped strings, so this loop decides what reading costs: 32 bytes at a
 //! time where the CPU has AVX2 (asked once, at run time), 8 at a time everywhere else.
+
+use super::escape::hex4;
 
 /// The string holds escapes.
 pub(super) const ESCAPED: u8 = 1;
@@ -11,7 +13,7 @@ pub(super) const LONE: u8 = 2;
 /// Index of the closing quote of a string whose first byte is at `from`, and its flags.
 /// `Err` names the offending byte.
 #[inline]
-pub(super) fn string_end(bytes: &[u8], from: usize) -> Result<(usize, u8), usize> {
+pub(crate) fn string_end(bytes: &[u8], from: usize) -> Result<(usize, u8), usize> {
     // Most keys and ids end within 16 bytes, where a call for the wide loop would cost more than it saves.
     match first_special(bytes, from) {
         Some(at) if bytes.get(at) == Some(&b'"') => Ok((at, 0)),
@@ -128,16 +130,6 @@ fn escape(bytes: &[u8], at: usize) -> Result<(usize, u8), usize> {
         }
         _ => Err(at),
     }
-}
-
-/// Four hexadecimal digits as a UTF-16 unit.
-pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 4)?;
-    let mut unit = 0u16;
-    for &d in digits {
-        unit = (unit << 4) | u16::try_from((d as char).to_digit(16)?).ok()?;
-    }
-    Some(unit)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
 //! What can go wrong, and what it means for the exit code.
 
-use crate::record::Abort;
+use super::Abort;
 use std::io;
 
 /// Result of everything that reads or writes records.
