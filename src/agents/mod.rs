@@ -16,6 +16,7 @@ mod paths;
 mod restore;
 mod served;
 mod shell;
+mod speech;
 mod tools;
 
 use crate::record::{Error, Problem, Problems, Record, Result};

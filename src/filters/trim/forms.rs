@@ -1,6 +1,7 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
 use super::cost::{INPUT, image_data};
+use crate::filters::redact::detect::{cut_after, cut_before, secret_at};
 use crate::json::{Kind, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{By, Draft, Error, Head, Origin, Result, Role, Status, number};
 use crate::tokens::image;
@@ -35,11 +36,17 @@ const DECODED: usize = 2 << 20;
 /// Longest line of an error that is kept, in bytes.
 const ERROR_LINE: usize = 200;
 
+/// Most of the line that says why a call failed, in bytes.
+const WHY: usize = 100;
+
 /// Most error lines that are looked for, of each word.
 const ERROR_LINES: usize = 50;
 
 /// What is kept of a text of a call's input that is longer than [`INPUT`], in bytes.
 const INPUT_HEAD: usize = 120;
+
+/// What is looked at behind that, in bytes.
+const LOOKED_AT: usize = 2_000;
 
 /// Depth from which on a call's input is not looked into.
 const DEPTH: usize = 24;
@@ -210,7 +217,8 @@ fn shown(text: Text<'_>) -> Shown<'_> {
         return Shown { length: decoded.len(), shown: decoded };
     }
     let mut both = text.head(DECODED / 2).into_owned();
-    both.push('\n');
+    both.truncate(cut_before(None, &both, both.len().saturating_sub(1)));
+    both.push_str("\n[…]\n");
     both.push_str(&tail(raw, DECODED / 2));
     Shown { shown: both.into(), length: raw.len() }
 }
@@ -244,7 +252,11 @@ fn condense(text: &str, length: usize, bytes: usize, errors: bool) -> String {
     if errors {
         let mut room = share(2);
         for line in error_lines(text, head..tail) {
-            let line = line.start..floor(text, line.end.min(line.start + ERROR_LINE));
+            let end = if line.len() > ERROR_LINE { line.start + ERROR_LINE } else { line.end };
+            let line = line.start..cut_before(None, text, end);
+            if line.is_empty() || secret_at(None, text, line.start).is_some() {
+                continue;
+            }
             if line.len() > room {
                 break;
             }
@@ -279,26 +291,22 @@ fn condense(text: &str, length: usize, bytes: usize, errors: bool) -> String {
     out
 }
 
-/// Where a character begins, at `at` or before.
-fn floor(text: &str, at: usize) -> usize {
-    (0..4).filter_map(|back| at.checked_sub(back)).find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-/// The end of the last line that ends in the first `bytes`; these themselves when that line is very short.
+/// The end of the last line that ends in the first `bytes`; of the last word when that line is very short.
 fn whole_lines_before(text: &str, bytes: usize) -> usize {
-    let cut = floor(text, bytes.min(text.len()));
-    match text.get(..cut).and_then(|t| t.rfind('\n')) {
-        Some(line) if line + 1 >= cut / 2 => line + 1,
-        _ => cut,
+    let most = bytes.min(text.len());
+    let line = text.as_bytes().get(..most).and_then(|t| memchr::memrchr(b'\n', t));
+    match line {
+        Some(line) if line + 1 >= most / 2 => cut_before(None, text, line + 1),
+        _ => cut_before(None, text, most),
     }
 }
 
-/// The start of the first line that starts at `at` or behind; `at` itself when that is far away.
+/// The start of the first line that starts at `at` or behind; of the first word when that is far away.
 fn whole_lines_after(text: &str, at: usize) -> usize {
-    let cut = floor(text, at);
-    match text.get(cut..).and_then(|t| t.find('\n')) {
-        Some(line) if line < (text.len() - cut) / 2 => cut + line + 1,
-        _ => cut,
+    let line = text.as_bytes().get(at..).and_then(|t| memchr::memchr(b'\n', t));
+    match line {
+        Some(line) if line < (text.len() - at) / 2 => cut_after(None, text, at + line + 1),
+        _ => cut_after(None, text, at),
     }
 }
 
@@ -344,19 +352,28 @@ fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
         (_, Some(Status::Ok)) => ", ok".to_owned(),
         _ => String::new(),
     };
-    let why = failed.then(|| {
-        let line = error_lines(&text.shown, 0..text.shown.len()).into_iter().next();
-        let line = line.and_then(|l| text.shown.get(l)).or_else(|| text.shown.lines().next());
-        let line = line.unwrap_or_default().trim();
-        format!(": {}", line.get(..floor(line, line.len().min(100))).unwrap_or_default())
-    });
-    format!("[tool result omitted: {size} bytes{how}{}]", why.unwrap_or_default())
+    let why = if failed { why(&text.shown) } else { String::new() };
+    format!("[tool result omitted: {size} bytes{how}{why}]")
+}
+
+/// The beginning of the first line that tells of an error, else of the first line.
+fn why(text: &str) -> String {
+    let whole = |line: &Range<usize>| secret_at(None, text, line.start).is_none();
+    let first = 0..memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
+    let line = error_lines(text, 0..text.len()).into_iter().find(whole).unwrap_or(first);
+    let blank = text.get(line.clone()).unwrap_or_default();
+    let start = line.start + (blank.len() - blank.trim_start().len());
+    let end = line.start + blank.trim_end().len();
+    let to =
+        if end > start + WHY { cut_before(None, text, start + WHY) } else { cut_before(None, text, end) };
+    let cut = if to < end { "[…]" } else { "" };
+    format!(": {}{cut}", text.get(start..to).unwrap_or_default())
 }
 
 /// A call's input with its long texts cut.
 fn short_input(out: &mut Vec<u8>, input: Value<'_>) {
     let start = out.len();
-    shorten(out, input, 0);
+    shorten(out, None, input, 0);
     if out.len() - start > SHORT {
         out.truncate(start);
         bare_input(out, input);
@@ -369,7 +386,7 @@ fn bare_input(out: &mut Vec<u8>, input: Value<'_>) {
     out.push(b'}');
 }
 
-fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
+fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usize) {
     if depth == DEPTH {
         write_string(out, &format!("[… {} bytes …]", grouped(value.raw().len() as u64)));
         return;
@@ -380,9 +397,11 @@ fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
             match value.text() {
                 Some(text) if raw.len() > INPUT => {
                     out.push(b'"');
-                    let head = text.head(INPUT_HEAD);
-                    write_escaped(out, &head);
-                    let left = raw.len().saturating_sub(INPUT_HEAD + 2);
+                    // more than is kept, so that a secret at its end shows
+                    let head = text.head(INPUT_HEAD + LOOKED_AT);
+                    let head = head.get(..cut_before(name, &head, INPUT_HEAD)).unwrap_or_default();
+                    write_escaped(out, head);
+                    let left = raw.len().saturating_sub(head.len() + 2);
                     write_escaped(out, &format!("[… {} bytes left out …]", grouped(left as u64)));
                     out.push(b'"');
                 }
@@ -395,7 +414,7 @@ fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
                 out.extend_from_slice(if n == 0 { b"\"" } else { b",\"" });
                 out.extend_from_slice(key.raw());
                 out.extend_from_slice(b"\":");
-                shorten(out, value, depth + 1);
+                shorten(out, Some(key.raw()), value, depth + 1);
             }
             out.push(b'}');
         }
@@ -405,7 +424,7 @@ fn shorten(out: &mut Vec<u8>, value: Value<'_>, depth: usize) {
                 if n > 0 {
                     out.push(b',');
                 }
-                shorten(out, item, depth + 1);
+                shorten(out, name, item, depth + 1);
             }
             out.push(b']');
         }

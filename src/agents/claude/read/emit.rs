@@ -7,7 +7,7 @@ use super::index::{Index, Kind, bit};
 use super::line::{Block, Fields};
 use super::plan::{self, Part, Plan};
 use super::text;
-use crate::agents::{History, ReadOptions};
+use crate::agents::{History, ReadOptions, speech};
 use crate::json::{self, Tape, Text, Value, write_string};
 use crate::record::{By, Draft, End, Error, Harness, Reason, Result, Role, Status, number, problem};
 use crate::stream::{Native, Sink};
@@ -190,6 +190,88 @@ pub(super) fn emit(
         budget: None,
         failed: None,
     })
+}
+
+/// Who speaks in a line of the user.
+#[derive(Clone, Copy)]
+struct Speaker<'f, 'v> {
+    line: &'f Fields<'v>,
+    bits: u32,
+    /// The kind of harness text that all of it is.
+    harness: Option<Harness>,
+}
+
+impl<'f, 'v> Speaker<'f, 'v> {
+    fn of(bits: u32, line: &'f Fields<'v>) -> Speaker<'f, 'v> {
+        Speaker { line, bits, harness: text::of_line(line) }
+    }
+
+    /// In a prompt that waited in the queue.
+    fn queued(attachment: Value<'v>, line: &'f Fields<'v>) -> Speaker<'f, 'v> {
+        let mode = attachment.get("commandMode").and_then(|v| v.text());
+        let prompt = mode.is_none_or(|m| m == "prompt" || m == "bash");
+        let harness = match text::of_line(&Fields::of(attachment)) {
+            Some(_) => Some(Harness::Notice),
+            None => (!prompt).then_some(Harness::Notice),
+        };
+        Speaker { line, bits: 0, harness }
+    }
+
+    /// The records of one text, which stands in this block of the content; several where the human and the
+    /// client speak in it. The exact view leaves a text whole, and then it is the human's if any of it is.
+    fn speak(
+        self,
+        pieces: &mut Vec<Piece<'v>>,
+        odd: &mut bool,
+        value: Value<'v>,
+        text: Text<'v>,
+        block: usize,
+        exact: bool,
+    ) {
+        let mut one = |role, by| pieces.push(Piece::text(role, by, value));
+        if let Some((role, by)) = self.line.relay.and_then(|relay| super::relayed::text(relay, block)) {
+            return one(role, by);
+        }
+        if self.bits & bit::NOTE != 0 {
+            return one(Role::User, By::Relay);
+        }
+        if self.bits & bit::SUMMARY != 0 || self.harness.is_none() && text::is_continued(text) {
+            return one(Role::Summary, By::Conversation);
+        }
+        if let Some(line) = self.harness {
+            return one(Role::User, By::Harness(text::within(line, text)));
+        }
+        if !speech::may_be_mixed(text.raw()) {
+            return one(Role::User, By::Conversation);
+        }
+        let whole = text.decode();
+        let said = speech::said(&whole);
+        let by = |kind: Option<Harness>| kind.map_or(By::Conversation, By::Harness);
+        match said.as_slice() {
+            [only] if matches!(only.text, Cow::Borrowed(_)) => one(Role::User, by(only.by)),
+            _ if exact => one(Role::User, by(speech::kind(&whole))),
+            several => {
+                // the records hold the text in other pieces than the line
+                *odd = true;
+                for said in several {
+                    let mut raw = Vec::new();
+                    write_string(&mut raw, &said.text);
+                    let piece = Piece::text(Role::User, by(said.by), value);
+                    pieces.push(Piece { raw: Cow::Owned(raw), holes: Vec::new(), ..piece });
+                }
+            }
+        }
+    }
+
+    /// Whether a picture or document behind a record is part of it. Behind a text of the client it is the
+    /// human's, unless all of the line is the client's.
+    fn is_joined(self, piece: &Piece<'_>) -> bool {
+        piece.role != Role::ToolResult
+            && match piece.by {
+                By::Harness(kind) => self.harness == Some(kind) && kind != Harness::Environment,
+                _ => true,
+            }
+    }
 }
 
 impl Emitter<'_> {
@@ -402,7 +484,7 @@ impl Emitter<'_> {
             Kind::User => {
                 if let Some(content) = line.message.and_then(|m| m.get("content")) {
                     odd |= line.message.is_some_and(|m| m.duplicate_key().is_some());
-                    self.user(&mut pieces, &mut odd, bits, content, line, live);
+                    self.user(&mut pieces, &mut odd, Speaker::of(bits, line), content, live);
                 }
             }
             Kind::Assistant => {
@@ -414,15 +496,8 @@ impl Emitter<'_> {
             Kind::Attachment => {
                 let Some(a) = line.attachment else { return (pieces, odd) };
                 if bits & bit::QUEUED != 0 {
-                    let mode = a.get("commandMode").and_then(|v| v.text());
-                    let human = mode.is_none_or(|m| m == "prompt");
-                    let by = if human { By::Conversation } else { By::Harness(Harness::Notice) };
                     if let Some(prompt) = a.get("prompt") {
-                        if prompt.text().is_some() {
-                            pieces.push(Piece::text(Role::User, by, prompt));
-                        } else {
-                            self.user(&mut pieces, &mut odd, 0, prompt, line, live);
-                        }
+                        self.user(&mut pieces, &mut odd, Speaker::queued(a, line), prompt, live);
                     }
                 } else if let Some(rendered) = a.get("rendered")
                     && let (Some(one), 1) = (rendered.items().next(), rendered.items().count())
@@ -447,29 +522,16 @@ impl Emitter<'_> {
         &self,
         pieces: &mut Vec<Piece<'v>>,
         odd: &mut bool,
-        bits: u32,
+        speaker: Speaker<'_, 'v>,
         content: Value<'v>,
-        line: &Fields<'v>,
         live: bool,
     ) {
-        let meta = bits & bit::META != 0;
-        let spoken = |text: Text<'v>, block: usize| {
-            if let Some(told) = line.relay.and_then(|relay| super::relayed::text(relay, block)) {
-                return told;
-            }
-            if bits & bit::NOTE != 0 {
-                return (Role::User, By::Relay);
-            }
-            if bits & bit::SUMMARY != 0 {
-                return (Role::Summary, By::Conversation);
-            }
-            (Role::User, text::harness(text, meta).map_or(By::Conversation, By::Harness))
-        };
+        let line = speaker.line;
+        let exact = self.options.history == History::Exact;
         if let Some(text) = content.text() {
             // the client sends no empty text (case 32 of the bug reports)
             if !text.is_empty() {
-                let (role, by) = spoken(text, 0);
-                pieces.push(Piece::text(role, by, content));
+                speaker.speak(pieces, odd, content, text, 0, exact);
             }
             return;
         }
@@ -479,9 +541,8 @@ impl Emitter<'_> {
         for (n, block) in content.items().enumerate() {
             if let Some(text) = block.text() {
                 // a bare string in a list: the client passes it over
-                if self.options.history != History::Exact {
-                    let (role, by) = spoken(text, n);
-                    pieces.push(Piece::text(role, by, block));
+                if !exact {
+                    speaker.speak(pieces, odd, block, text, n, exact);
                     open = true;
                 } else {
                     *odd = true;
@@ -506,15 +567,14 @@ impl Emitter<'_> {
             {
                 let heading = line.relay.is_some_and(|r| super::relayed::is_heading(r, text, n));
                 if !text.is_empty() && !heading {
-                    let (role, by) = spoken(text, n);
-                    pieces.push(Piece::text(role, by, value));
+                    speaker.speak(pieces, odd, value, text, n, exact);
                     open = true;
                 }
                 continue;
             }
             let hole = block.span();
-            match pieces.last_mut().filter(|p| open && p.role != Role::ToolResult) {
-                // images and documents stay with the text before them
+            match pieces.last_mut().filter(|p| open && speaker.is_joined(p)) {
+                // images and documents stay with the text of their speaker before them
                 Some(piece) => {
                     let mut joined = Vec::new();
                     joined.push(b'[');
@@ -539,7 +599,7 @@ impl Emitter<'_> {
                     let mut raw = vec![b'['];
                     raw.extend_from_slice(block.raw());
                     raw.push(b']');
-                    let by = if meta { By::Harness(Harness::Expansion) } else { By::Conversation };
+                    let by = speaker.harness.map_or(By::Conversation, By::Harness);
                     pieces.push(Piece {
                         raw: Cow::Owned(raw),
                         holes: vec![hole],

@@ -24,6 +24,12 @@ pub(super) struct Fields<'a> {
     pub meta: bool,
     pub api_error: bool,
     pub summary: bool,
+    /// What kind of speaker `origin` names.
+    pub origin: Option<Text<'a>>,
+    pub prompt_source: Option<Text<'a>>,
+    pub turn_origin: Option<Text<'a>>,
+    /// No one typed it: shown in the transcript alone, or made.
+    pub unspoken: bool,
 }
 
 impl<'a> Fields<'a> {
@@ -50,6 +56,10 @@ impl<'a> Fields<'a> {
                 b"isSidechain" => f.sidechain = value.bool() == Some(true),
                 b"isMeta" => f.meta = value.bool() == Some(true),
                 b"isApiErrorMessage" => f.api_error = value.bool() == Some(true),
+                b"origin" => f.origin = value.get("kind").and_then(|kind| kind.text()),
+                b"promptSource" => f.prompt_source = value.text(),
+                b"turnOrigin" => f.turn_origin = value.text(),
+                b"isVisibleInTranscriptOnly" | b"isSynthetic" => f.unspoken |= value.bool() == Some(true),
                 b"isCompactSummary" => f.summary = value.bool() == Some(true),
                 _ => {}
             }

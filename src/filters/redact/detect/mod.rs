@@ -16,6 +16,7 @@
 //! | `shell` | commands and their files |
 //! | `personal` | personal data |
 //! | `user` | rules of the user's own |
+//! | `whole` | where a text may be cut so that no secret is |
 
 mod assign;
 pub(super) mod blocks;
@@ -27,9 +28,12 @@ pub(super) mod shell;
 mod user;
 mod value;
 pub(super) mod web;
+mod whole;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use whole::{cut_after, cut_before, secret_at};
 
 use super::rules::{self, Rule, Shape};
 use crate::record::{Error, Result};
@@ -279,7 +283,13 @@ impl Detector {
     pub fn find(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
-        let mut scan = Scan::new(text, &self.table, &self.active, &self.names, &mut found);
+        self.look(name, text, &mut found, hits);
+        self.found = found;
+    }
+
+    /// The same with a buffer of the caller's.
+    fn look(&self, name: Option<&[u8]>, text: &[u8], found: &mut Vec<Found>, hits: &mut Vec<Hit>) {
+        let mut scan = Scan::new(text, &self.table, &self.active, &self.names, found);
         self.keywords(&mut scan);
         if let Some(name) = name.filter(|_| self.assigns) {
             assign::whole(&mut scan, name);
@@ -290,11 +300,10 @@ impl Detector {
         if !self.digits.is_empty() {
             personal::digits(&mut scan, &self.digits);
         }
-        self.user.find(text, self.table.len(), &self.active, &mut found);
+        self.user.find(text, self.table.len(), &self.active, found);
         if !found.is_empty() {
-            self.join(&mut found, hits);
+            self.join(found, hits);
         }
-        self.found = found;
     }
 
     /// Runs the matcher of every keyword in a text.
