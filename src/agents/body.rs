@@ -77,17 +77,37 @@ pub(in crate::agents) struct Body {
     file: Option<BufWriter<File>>,
     /// Bytes put so far.
     length: u64,
-    images: Vec<Placed>,
+    media: Vec<Placed>,
     /// Blocks that become something else in the end, in order.
     changed: Vec<(Range<u64>, Vec<u8>)>,
 }
 
-/// An image that was put.
+/// An image or a document that was put.
 #[derive(Debug)]
 struct Placed {
     block: Range<u64>,
     data: u64,
-    edges: (u32, u32),
+    /// Width and height in pixels, 0 where they are not known; `None` for a document.
+    edges: Option<(u32, u32)>,
+}
+
+impl Placed {
+    /// The text that stands for it.
+    fn missing(&self, why: &str) -> String {
+        match (self.edges, self.data) {
+            (None, data) => format!("[document, {} bytes, {why}: not carried over]", data / 4 * 3),
+            (Some((0, 0)), 0) => missing_image(why),
+            (Some((0, 0)), data) => missing_image(&format!("{} bytes, {why}", data / 4 * 3)),
+            (Some((width, height)), _) => missing_image(&format!("{width} by {height} pixels, {why}")),
+        }
+    }
+}
+
+/// What [`Body::settle`] took out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::agents) struct TakenOut {
+    pub(in crate::agents) images: u64,
+    pub(in crate::agents) documents: u64,
 }
 
 impl Body {
@@ -99,7 +119,7 @@ impl Body {
                 Some(BufWriter::with_capacity(256 << 10, file))
             }
         };
-        Ok(Body { file, length: 0, images: Vec::new(), changed: Vec::new() })
+        Ok(Body { file, length: 0, media: Vec::new(), changed: Vec::new() })
     }
 
     pub(in crate::agents) fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -112,48 +132,57 @@ impl Body {
 
     /// Puts the block of an image, in pieces.
     pub(in crate::agents) fn image(&mut self, image: &Image<'_>, pieces: &[&[u8]]) -> Result<()> {
+        self.medium(image.length(), Some(image.edges()), pieces)
+    }
+
+    /// Puts the block of a document.
+    pub(in crate::agents) fn document(&mut self, block: &[u8]) -> Result<()> {
+        self.medium(block.len() as u64, None, &[block])
+    }
+
+    fn medium(&mut self, data: u64, edges: Option<(u32, u32)>, pieces: &[&[u8]]) -> Result<()> {
         let start = self.length;
         for piece in pieces {
             self.put(piece)?;
         }
-        let block = start..self.length;
-        self.images.push(Placed { block, data: image.length(), edges: image.edges() });
+        self.media.push(Placed { block: start..self.length, data, edges });
         Ok(())
     }
 
-    /// Holds the images that were put to what one request may have. The newest ones stay; `text` makes the block
-    /// that stands in the place of one that does not. How many there are of these.
-    pub(in crate::agents) fn settle(&mut self, limits: &Limits, text: impl Fn(&str) -> Vec<u8>) -> u64 {
-        let (mut kept, mut total) = (0, 0_u64);
+    /// Holds the images and documents that were put to what one request may have. The newest ones stay; `text`
+    /// makes the block that stands in the place of one that does not.
+    pub(in crate::agents) fn settle(&mut self, limits: &Limits, text: impl Fn(&str) -> Vec<u8>) -> TakenOut {
+        let (mut images, mut total) = (0, 0_u64);
         let mut gone = Vec::new();
         let mut stay = Vec::new();
-        for image in std::mem::take(&mut self.images).into_iter().rev() {
-            total = total.saturating_add(image.data);
-            if kept < limits.count && total <= limits.total {
-                kept += 1;
-                stay.push(image);
+        for medium in std::mem::take(&mut self.media).into_iter().rev() {
+            total = total.saturating_add(medium.data);
+            let image = usize::from(medium.edges.is_some());
+            if images + image <= limits.count && total <= limits.total {
+                images += image;
+                stay.push(medium);
             } else {
                 // an older one is not taken in the place of this one, though it may be smaller
                 total = u64::MAX;
-                gone.push((image, "one of too many"));
+                gone.push((medium, "one of too many"));
             }
         }
         let (many, edge) = limits.many;
-        if kept > many {
-            let big = stay.into_iter().filter(|i| i.edges.0.max(i.edges.1) > edge);
-            gone.extend(big.map(|image| (image, "too big for so many")));
+        if images > many {
+            let big = |m: &Placed| m.edges.is_some_and(|(width, height)| width.max(height) > edge);
+            gone.extend(stay.into_iter().filter(big).map(|image| (image, "too big for so many")));
         }
-        gone.sort_by_key(|(image, _)| image.block.start);
-        let lost = gone.len() as u64;
-        self.changed.extend(gone.into_iter().map(|(image, why)| {
-            let why = match (image.edges, image.data) {
-                ((0, 0), 0) => why.to_owned(),
-                ((0, 0), data) => format!("{} bytes, {why}", data / 4 * 3),
-                ((width, height), _) => format!("{width} by {height} pixels, {why}"),
-            };
-            (image.block, text(&missing_image(&why)))
-        }));
-        lost
+        gone.sort_by_key(|(medium, _)| medium.block.start);
+        let mut taken = TakenOut::default();
+        for (medium, why) in gone {
+            match medium.edges {
+                Some(_) => taken.images += 1,
+                None => taken.documents += 1,
+            }
+            let instead = text(&medium.missing(why));
+            self.changed.push((medium.block, instead));
+        }
+        taken
     }
 
     /// Texts on lines of their own, in one string.
@@ -205,7 +234,7 @@ mod tests {
             let image = Image::Data { media_type: "image/png", data: Cow::Owned(vec![b'A'; *length]) };
             body.put(b"<").unwrap();
             body.image(&image, &[&[letter]]).unwrap();
-            body.images.last_mut().unwrap().edges = (*edge, 1);
+            body.media.last_mut().unwrap().edges = Some((*edge, 1));
             body.put(b">").unwrap();
         }
         let lost = body.settle(limits, |text| text.as_bytes().to_vec());
@@ -213,7 +242,7 @@ mod tests {
         let mut file = body.finish().unwrap().unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
         file.read_to_string(&mut text).unwrap();
-        (lost, text)
+        (lost.images, text)
     }
 
     #[test]
@@ -233,5 +262,21 @@ mod tests {
         assert_eq!(lost, 2);
         let gone = "<[image 10 by 1 pixels, too big for so many: not carried over]>";
         assert_eq!(text, format!("{gone}<b>{gone}"));
+    }
+
+    #[test]
+    fn documents_count_by_their_size_alone() {
+        let limits = Limits { count: 1, total: 100, ..ANTHROPIC };
+        let image = Image::Url(Cow::Borrowed(b"https://a.b/c.png"));
+        let put = |sizes: &[usize]| {
+            let mut body = Body::new(true).unwrap();
+            for size in sizes {
+                body.document(&vec![b'A'; *size]).unwrap();
+            }
+            body.image(&image, &[b"<>"]).unwrap();
+            body.settle(&limits, |text| text.as_bytes().to_vec())
+        };
+        assert_eq!(put(&[40, 40]), TakenOut::default());
+        assert_eq!(put(&[40, 40, 40]), TakenOut { images: 0, documents: 1 });
     }
 }

@@ -51,8 +51,8 @@ pub(in crate::agents) enum Part<'a> {
     /// Text of relay's own in the place of a block, and what of that block is lost.
     Made(Vec<u8>, Option<Lost>),
     Image(Image<'a>),
-    /// A block that the target takes as it is.
-    Block(&'a [u8]),
+    /// A block of another kind that the target takes.
+    Block(Cow<'a, [u8]>),
 }
 
 /// Where the bytes of an image are.
@@ -64,12 +64,15 @@ pub(in crate::agents) enum Image<'a> {
     Url(Cow<'a, [u8]>),
 }
 
+/// See [`Takes::block`].
+pub(in crate::agents) type Block = dyn for<'a> Fn(&str, Value<'a>) -> Option<Cow<'a, [u8]>>;
+
 /// What an API takes.
 #[derive(Clone, Copy)]
 pub(in crate::agents) struct Takes<'t> {
     pub(in crate::agents) images: &'static Limits,
-    /// Whether it takes a block of this type as it is.
-    pub(in crate::agents) block: &'t dyn Fn(&str, Value<'_>) -> bool,
+    /// A block of another type in the form that it takes, if it takes it.
+    pub(in crate::agents) block: &'t Block,
 }
 
 impl<'a> Image<'a> {
@@ -98,7 +101,7 @@ impl<'a> Image<'a> {
     }
 
     /// With bytes of its own.
-    pub(in crate::agents) fn into_owned(self) -> Image<'static> {
+    fn into_owned(self) -> Image<'static> {
         match self {
             Image::Data { media_type, data } => {
                 Image::Data { media_type, data: Cow::Owned(data.into_owned()) }
@@ -145,9 +148,20 @@ impl Part<'_> {
     /// The body of the JSON string that the part is, or of an image's URL.
     pub(in crate::agents) fn body(&self) -> Cow<'_, [u8]> {
         match self {
-            Part::Text(body) | Part::Block(body) => Cow::Borrowed(body),
+            Part::Text(body) => Cow::Borrowed(body),
             Part::Made(body, _) => Cow::Borrowed(body),
+            Part::Block(body) => Cow::Borrowed(body),
             Part::Image(image) => Cow::Owned(image.url().concat()),
+        }
+    }
+
+    /// With bytes of its own.
+    pub(in crate::agents) fn into_owned(self) -> Part<'static> {
+        match self {
+            Part::Text(body) => Part::Made(body.to_vec(), None),
+            Part::Made(body, lost) => Part::Made(body, lost),
+            Part::Image(image) => Part::Image(image.into_owned()),
+            Part::Block(body) => Part::Block(Cow::Owned(body.into_owned())),
         }
     }
 
@@ -220,6 +234,13 @@ pub(in crate::agents) fn part<'a>(block: Value<'a>, takes: Takes<'_>, out: &mut 
         return out.push(Part::Text(text.raw()));
     }
     let kind = block.get("type").and_then(|t| t.text()).map(|t| t.decode()).unwrap_or_default();
+    let taken = match &*kind {
+        "text" | "image" => None,
+        kind => (takes.block)(kind, block),
+    };
+    if let Some(taken) = taken {
+        return out.push(Part::Block(taken));
+    }
     match &*kind {
         "text" if block.get("text").is_some_and(|t| t.text().is_some()) => {
             let text = block.get("text").and_then(|t| t.text());
@@ -229,7 +250,6 @@ pub(in crate::agents) fn part<'a>(block: Value<'a>, takes: Takes<'_>, out: &mut 
             Ok(image) => Part::Image(image),
             Err(why) => Part::named(&missing_image(&why), Lost::UnfitImages),
         }),
-        kind if (takes.block)(kind, block) => out.push(Part::Block(block.raw())),
         "document" => document(block, takes, out),
         "tool_reference" => {
             let name = block.get("tool_name").and_then(|t| t.text()).map(|t| t.decode()).unwrap_or_default();
@@ -301,7 +321,7 @@ pub(in crate::agents) mod tests {
     pub(in crate::agents) fn told(content: &Json) -> Vec<(String, Option<Lost>)> {
         let line = content.to_string();
         let mut tape = Tape::new();
-        let takes = Takes { images: &OPENAI, block: &|_, _| false };
+        let takes = Takes { images: &OPENAI, block: &|_, _| None };
         parts(tape.parse(line.as_bytes()).unwrap(), takes)
             .iter()
             .map(|part| {

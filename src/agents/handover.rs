@@ -1,7 +1,7 @@
 //! What every writer does alike: it counts what is left out, settles where the session goes, and tells the
 //! next model of the handover.
 
-use super::body::Target;
+use super::body::{TakenOut, Target};
 use super::content::Part;
 use super::note::{self, Most, Note};
 use super::{WriteOptions, Written, paths, shell};
@@ -226,6 +226,12 @@ impl<'w> Handover<'w> {
         }
     }
 
+    /// Counts what one request could not have of images and documents.
+    pub(in crate::agents) fn lose_taken_out(&mut self, taken: &TakenOut) {
+        self.lose(Lost::UnfitImages, taken.images);
+        self.lose(Lost::Blocks, taken.documents);
+    }
+
     /// Counts what is lost of the pieces of a message.
     pub(in crate::agents) fn lose_of(&mut self, content: &[Part<'_>]) {
         for part in content {
@@ -277,7 +283,7 @@ impl<'w> Handover<'w> {
             let told = |what: &&Lost| {
                 !matches!(
                     what,
-                    Lost::Environment | Lost::MovedImages | Lost::UnfitImages | Lost::Ciphers | Lost::Blocks
+                    Lost::Environment | Lost::Moved | Lost::UnfitImages | Lost::Ciphers | Lost::Blocks
                 )
             };
             let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
@@ -372,7 +378,7 @@ pub(in crate::agents) enum Lost {
     Environment,
     Tools,
     Images,
-    MovedImages,
+    Moved,
     UnfitImages,
     Ciphers,
     Blocks,
@@ -391,9 +397,9 @@ impl Lost {
             }
             Lost::Tools => ("tool call or result", "tool calls and results"),
             Lost::Images => ("image", "images"),
-            Lost::MovedImages => (
-                "image of the assistant, moved to a user message",
-                "images of the assistant, moved to user messages",
+            Lost::Moved => (
+                "image or document that the API does not take in its place, moved to a user message",
+                "images or documents that the API does not take in their place, moved to user messages",
             ),
             Lost::UnfitImages => (
                 "image that the target's API refuses, named by a text in its place",

@@ -19,24 +19,36 @@ pub(in crate::agents) struct Limits {
     pub(in crate::agents) count: usize,
     /// Most base64 text of all images of a request, in bytes.
     pub(in crate::agents) total: u64,
+    /// Whether an image may lie at a plain `http:` address.
+    pub(in crate::agents) plain_http: bool,
     /// Whether a GIF may have several pictures.
     pub(in crate::agents) animated: bool,
 }
 
 /// The Messages API (platform.claude.com, vision and request size limits): 8000 pixels, 2000 beyond 20 images, 100
 /// images, 32 MB a request, of which a quarter is left to everything else. It answers over 5 MB of base64 with an
-/// error that names both numbers ("6500712 bytes > 5242880 bytes").
-pub(in crate::agents) static ANTHROPIC: Limits =
-    Limits { base64: 5 << 20, edge: 8000, many: (20, 2000), count: 100, total: 24_000_000, animated: true };
+/// error that names both numbers ("6500712 bytes > 5242880 bytes"), and "Only HTTPS URLs are supported."
+/// (BrokkAi/brokk-app#2269).
+pub(in crate::agents) static ANTHROPIC: Limits = Limits {
+    base64: 5 << 20,
+    edge: 8000,
+    many: (20, 2000),
+    count: 100,
+    total: 24_000_000,
+    plain_http: false,
+    animated: true,
+};
 
-/// The Responses API (guide "Images and vision"): 20 MB an image, 500 images and 50 MB a request, no animated GIF,
-/// no limit of pixels.
+/// The Responses API (guide "Images and vision"): 500 images and 50 MB a request, no animated GIF, no limit of
+/// pixels. An `image_url` has at most 20971520 letters in its OpenAPI document; 64 are left to what stands before
+/// the data, and a tenth of the request to everything else.
 pub(in crate::agents) static OPENAI: Limits = Limits {
-    base64: 20_000_000 / 3 * 4,
+    base64: (20 << 20) - 64,
     edge: u32::MAX,
     many: (usize::MAX, u32::MAX),
     count: 500,
-    total: 50_000_000 / 3 * 4,
+    total: 45_000_000,
+    plain_http: true,
     animated: false,
 };
 
@@ -81,7 +93,7 @@ pub(in crate::agents) fn of_data<'a>(
 pub(in crate::agents) fn of_url<'a>(url: Text<'a>, limits: &Limits) -> Result<Image<'a>, String> {
     let start = url.head(256);
     let scheme = start.get(..8).unwrap_or(&start).to_ascii_lowercase();
-    if scheme.starts_with("https://") || scheme.starts_with("http://") {
+    if scheme.starts_with("https://") || limits.plain_http && scheme.starts_with("http://") {
         return match url.decode().contains(|c: char| c.is_whitespace() || c.is_control()) {
             true => Err(short(&start)),
             false => Ok(Image::Url(Cow::Borrowed(url.raw()))),
@@ -268,9 +280,9 @@ pub(in crate::agents) mod tests {
         told(of_data(declared, tape.parse(&line).unwrap().text().unwrap(), limits))
     }
 
-    fn url(json: &str) -> String {
+    fn url(json: &str, limits: &Limits) -> String {
         let mut tape = Tape::new();
-        told(of_url(tape.parse(json.as_bytes()).unwrap().text().unwrap(), &ANTHROPIC))
+        told(of_url(tape.parse(json.as_bytes()).unwrap().text().unwrap(), limits))
     }
 
     const GIF: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
@@ -359,7 +371,8 @@ pub(in crate::agents) mod tests {
         let text = encoded(&png(1, 1));
         for (given, want) in [
             (json!("https://a.b/c.png"), "at https://a.b/c.png".to_owned()),
-            (json!("HTTP://a.b/c.png"), "at HTTP://a.b/c.png".to_owned()),
+            (json!("HTTPS://a.b/c.png"), "at HTTPS://a.b/c.png".to_owned()),
+            (json!("http://a.b/c.png"), "http://a.b/c.png".to_owned()),
             (json!(format!("data:image/jpg;base64,{text}")), format!("image/png {text}")),
             (json!(format!("data:image/png;charset=x;BASE64,{text}")), format!("image/png {text}")),
             (json!("data:image/svg+xml,%3Csvg/%3E"), "image/svg+xml, not in base64".to_owned()),
@@ -371,10 +384,11 @@ pub(in crate::agents) mod tests {
             (json!("[image/png content omitted]"), "image/png content omitted".to_owned()),
             (json!(""), "empty".to_owned()),
         ] {
-            assert_eq!(url(&given.to_string()), want, "{given}");
+            assert_eq!(url(&given.to_string(), &ANTHROPIC), want, "{given}");
         }
+        assert_eq!(url("\"http://a.b/c.png\"", &OPENAI), "at http://a.b/c.png");
         // a slash may be escaped
         let escaped = format!("\"data:image\\/png;base64,{}\"", text.replace('/', "\\/"));
-        assert_eq!(url(&escaped), format!("image/png {text}"));
+        assert_eq!(url(&escaped, &ANTHROPIC), format!("image/png {text}"));
     }
 }

@@ -171,7 +171,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
 
 fn faults(service: Service, request: &Request) -> Vec<String> {
     match (service, request.method.as_str(), request.path.as_str()) {
-        (Service::OpenAi, "POST", "/v1/responses") => api::openai(&request.body),
+        (Service::OpenAi, "POST", "/v1/responses") => api::openai(&request.body, request.length),
         (Service::Anthropic, "POST", "/v1/messages") => api::anthropic(&request.body, request.length),
         _ => Vec::new(),
     }

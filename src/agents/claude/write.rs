@@ -9,7 +9,7 @@ mod tests;
 
 use super::locate::folder_name;
 use crate::agents::body::Body;
-use crate::agents::content::{Image, Part, Takes, call_id, parts, size, tool_name};
+use crate::agents::content::{Block, Image, Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned};
 use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
@@ -19,6 +19,7 @@ use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session,
 use crate::stream::World;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Whose sessions these are.
@@ -34,12 +35,18 @@ const CALL_ID: usize = 200;
 /// What one image costs, in tokens: about the most that the API charges for one.
 const IMAGE: u64 = 1_500;
 
+/// Longest title of a document that the API takes, in bytes.
+const TITLED: usize = 500;
+
 /// Longest title and longest last prompt, in bytes of text.
 const TITLE: usize = 120;
 
 /// How the block of an image begins.
 const HEAD_OF_DATA: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"";
 const HEAD_OF_URL: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"";
+
+/// What a failed call said that said nothing.
+const NO_OUTPUT: &str = "[no output]";
 
 /// What stands above instructions that were neither the user's nor the model's.
 pub(super) const SYSTEM: &str = "[system context]";
@@ -85,8 +92,9 @@ struct Chain<'w> {
     called: Option<String>,
     /// The message of the model that is still growing.
     message: Option<Message>,
-    /// Images of the model that wait for the end of its message.
-    moved: Vec<Image<'static>>,
+    /// Images and documents that the API does not take in their place; they wait for the end of the model's message
+    /// and its results.
+    moved: Vec<Part<'static>>,
     prompts: Prompts,
 }
 
@@ -143,13 +151,13 @@ impl Writer for Chain<'_> {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         self.close_message()?;
-        let unfit = self.body.settle(&ANTHROPIC, |text| {
+        let taken = self.body.settle(&ANTHROPIC, |text| {
             let mut block = b"{\"type\":\"text\",\"text\":".to_vec();
             write_string(&mut block, text);
             block.push(b'}');
             block
         });
-        self.hand.lose(Lost::UnfitImages, unfit);
+        self.hand.lose_taken_out(&taken);
         let begun = self.hand.settled()?;
         let head = self.head(&begun)?;
         self.tail(&begun)?;
@@ -212,9 +220,9 @@ impl Chain<'_> {
 
     /// A message of texts, images and documents.
     fn text(&mut self, role: Role, head: &Head<'_>, value: Value<'_>) -> Result<()> {
-        let takes: &dyn Fn(&str, Value<'_>) -> bool = match role {
-            Role::Assistant => &|_, _| false,
-            _ => &is_document,
+        let takes: &Block = match role {
+            Role::Assistant => &|_, _| None,
+            _ => &document,
         };
         let takes = Takes { images: &ANTHROPIC, block: takes };
         let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
@@ -285,13 +293,11 @@ impl Chain<'_> {
                     block.extend_from_slice(b"\"}");
                     self.assistant(&block, "end_turn", before, b"")?;
                 }
-                Part::Image(image) => {
-                    // the API takes images from the user alone
-                    self.moved.push(image.clone().into_owned());
-                    self.hand.lose(Lost::MovedImages, 1);
+                // the API takes these from the user alone
+                Part::Image(_) | Part::Block(_) => {
+                    self.moved.push(part.clone().into_owned());
+                    self.hand.lose(Lost::Moved, 1);
                 }
-                // no block is taken as it is from the model
-                Part::Block(_) => {}
             }
         }
         Ok(())
@@ -345,7 +351,9 @@ impl Chain<'_> {
                 }
                 Part::Block(raw) => {
                     self.hand.tokens += IMAGE;
-                    block.extend_from_slice(raw);
+                    self.body.put(&block)?;
+                    block.clear();
+                    self.body.document(raw)?;
                 }
                 Part::Text(_) | Part::Made(..) => {
                     let text = part.body();
@@ -444,10 +452,12 @@ impl Chain<'_> {
         self.hand.messages += 1;
         self.hand.conversation = true;
         let own = self.hand.begun.as_ref().is_some_and(|b| b.session.source_agent == CLAUDE.agent);
-        let takes = |kind: &str, block: Value<'_>| {
-            is_document(kind, block) || own && matches!(kind, "tool_reference" | "search_result")
+        let failed = head.status == Some(Status::Error);
+        let takes: &Block = match own && !failed {
+            true => &document_or_own,
+            false => &document,
         };
-        let takes = Takes { images: &ANTHROPIC, block: &takes };
+        let takes = Takes { images: &ANTHROPIC, block: takes };
         let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
         self.hand.lose_of(&content);
         if value.get("metadata").and_then(|m| m.get("server")?.bool()) == Some(true) {
@@ -458,7 +468,7 @@ impl Chain<'_> {
         }
         // the API takes no empty text but the whole content
         let several = content.len() > 1;
-        let content: Vec<_> = content.into_iter().filter(|p| !(several && p.is_blank())).collect();
+        let mut content: Vec<_> = content.into_iter().filter(|p| !(several && p.is_blank())).collect();
         let written_id = call_id(&id.decode(), CALL_ID);
         let mut relay = Fields::default();
         if written_id != *id.decode() {
@@ -467,12 +477,23 @@ impl Chain<'_> {
         if matches!(head.status, None | Some(Status::Unknown)) {
             relay.string("status", "unknown");
         }
+        if failed {
+            // of a failed call the API takes text alone, and some there must be
+            let (texts, others): (Vec<_>, Vec<_>) = content.into_iter().partition(Part::is_text);
+            self.hand.lose(Lost::Moved, others.len() as u64);
+            self.moved.extend(others.into_iter().map(Part::into_owned));
+            content = texts;
+            if content.iter().all(Part::is_blank) {
+                content = vec![Part::made(NO_OUTPUT)];
+                relay.raw("empty", b"true");
+            }
+        }
         self.open("user")?;
         self.body.put(b"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"")?;
         self.body.put(written_id.as_bytes())?;
         self.body.put(b"\",\"content\":")?;
         self.content(&content)?;
-        self.body.put(if head.status == Some(Status::Error) { b",\"is_error\":true}]}" } else { b"}]}" })?;
+        self.body.put(if failed { b",\"is_error\":true}]}" } else { b"}]}" })?;
         if let Some(called) = &self.called {
             self.body.put(format!(",\"sourceToolAssistantUUID\":\"{called}\"").as_bytes())?;
         }
@@ -500,14 +521,14 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// Ends the model's message; its images follow it.
+    /// Ends the model's message; what had to be moved follows it and its results.
     fn close_message(&mut self) -> Result<()> {
-        if self.message.take().is_none() || self.moved.is_empty() {
+        self.message = None;
+        if self.moved.is_empty() {
             return Ok(());
         }
         let moved = std::mem::take(&mut self.moved);
-        let blocks: Vec<Part<'_>> = moved.into_iter().map(Part::Image).collect();
-        self.say(&blocks, b"", false)
+        self.say(&moved, b"", false)
     }
 
     /// Begins a line up to its message.
@@ -698,22 +719,53 @@ impl Fields {
     }
 }
 
-/// Whether the API takes the block as a document: a PDF, or text that is not empty.
-fn is_document(kind: &str, block: Value<'_>) -> bool {
-    let source = block.get("source");
-    let field = |key: &str| source.and_then(|s| s.get(key)?.text());
-    if kind != "document" {
-        return false;
+/// The block of a document as the API takes it, if it does: a PDF, or text that is not empty.
+fn document<'a>(kind: &str, block: Value<'a>) -> Option<Cow<'a, [u8]>> {
+    let source = block.get("source").filter(|_| kind == "document")?;
+    let field = |key: &str| source.get(key)?.text();
+    let (keys, sound): (&[&str], _) = match &*field("type")?.decode() {
+        "base64" => (
+            &["type", "media_type", "data"],
+            field("media_type")? == "application/pdf" && is_pdf(field("data")?),
+        ),
+        "text" => (
+            &["type", "media_type", "data"],
+            field("media_type")? == "text/plain" && !field("data")?.is_blank(),
+        ),
+        "url" => (&["type", "url"], field("url")?.starts_with("https://")),
+        _ => return None,
+    };
+    if !sound {
+        return None;
     }
-    let (media_type, data) = (field("media_type"), field("data"));
-    match field("type").map(|t| t.decode()).as_deref() {
-        Some("base64") => {
-            media_type.is_some_and(|m| m == "application/pdf")
-                && data.is_some_and(|d| is_pdf(d) && d.raw().len() <= ANTHROPIC.total as usize)
-        }
-        Some("text") => media_type.is_some_and(|m| m == "text/plain") && data.is_some_and(|d| !d.is_blank()),
-        Some("url") => field("url").is_some_and(|u| u.starts_with("https://") || u.starts_with("http://")),
-        _ => false,
+    // the API takes no keys that it does not know
+    let title =
+        block.get("title").filter(|t| t.text().is_some_and(|t| !t.is_empty() && t.raw().len() <= TITLED));
+    let about = block.get("context").filter(|c| c.text().is_some_and(|c| !c.is_blank()));
+    let mut out = b"{\"type\":\"document\",\"source\":{".to_vec();
+    for (n, key) in keys.iter().enumerate() {
+        out.extend_from_slice(if n == 0 { b"" } else { b"," });
+        write_string(&mut out, key);
+        out.push(b':');
+        out.extend_from_slice(source.get(key)?.raw());
+    }
+    out.push(b'}');
+    for (key, value) in [("title", title), ("context", about)] {
+        let Some(value) = value else { continue };
+        out.push(b',');
+        write_string(&mut out, key);
+        out.push(b':');
+        out.extend_from_slice(value.raw());
+    }
+    out.push(b'}');
+    Some(Cow::Owned(out))
+}
+
+/// The same, with the blocks that only a client of its own gets from its tools.
+fn document_or_own<'a>(kind: &str, block: Value<'a>) -> Option<Cow<'a, [u8]>> {
+    match kind {
+        "tool_reference" | "search_result" => Some(Cow::Borrowed(block.raw())),
+        _ => document(kind, block),
     }
 }
 

@@ -28,7 +28,7 @@ const IMAGE: u64 = 1_500;
 const LAST_MESSAGE: usize = 64 << 10;
 
 /// What a rollout can hold: texts and images.
-const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| false };
+const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| None };
 
 /// Whose sessions these are.
 pub(super) const CODEX: To =
@@ -96,13 +96,13 @@ impl Writer for Rollout<'_> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
-        let unfit = self.body.settle(&OPENAI, |text| {
+        let taken = self.body.settle(&OPENAI, |text| {
             let mut block = b"{\"type\":\"input_text\",\"text\":".to_vec();
             write_string(&mut block, text);
             block.push(b'}');
             block
         });
-        self.hand.lose(Lost::UnfitImages, unfit);
+        self.hand.lose_taken_out(&taken);
         let begun = self.hand.settled()?;
         let head = self.head(&begun)?;
         self.close_turn()?;
@@ -229,7 +229,7 @@ impl Rollout<'_> {
                     .then(|| texts.iter().map(|t| t.body()).collect::<Vec<_>>().join(&b"\\n"[..]));
             }
         }
-        self.hand.lose(Lost::MovedImages, images.len() as u64);
+        self.hand.lose(Lost::Moved, images.len() as u64);
         self.moved(images)
     }
 

@@ -362,6 +362,62 @@ fn images_go_where_the_api_takes_them() {
 }
 
 #[test]
+fn a_failed_call_has_text_alone_and_some() {
+    let home = Home::new();
+    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
+    let document = json!({"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}});
+    let text = json!({"type":"text","text":"it failed"});
+    let failed = |id: &str, content: Json| {
+        let mut record = result(id, content);
+        record["status"] = json!("error");
+        record
+    };
+    let records = [
+        session("codex"),
+        message("user", json!("look")),
+        call("a", "x", json!({})),
+        call("b", "x", json!({})),
+        failed("a", json!([text, image, document])),
+        failed("b", json!([image])),
+        call("c", "x", json!({})),
+        failed("c", json!(" ")),
+        end(),
+    ];
+    let (written, lines) = home.write(&records, |_| {}).unwrap();
+    let lines = said(&lines);
+    let content: Vec<&Json> = lines.iter().map(|l| &l["message"]["content"]).collect();
+    let result = |n: usize| (&content[n][0]["content"], &content[n][0]["is_error"]);
+    assert_eq!(result(3), (&json!("it failed"), &json!(true)));
+    assert_eq!(result(4), (&json!(NO_OUTPUT), &json!(true)));
+    // behind the results, before the next message
+    assert_eq!(*content[5], json!([image, document, image]));
+    assert_eq!(content[6][0]["id"], "c");
+    assert_eq!(result(7), (&json!(NO_OUTPUT), &json!(true)));
+    assert!(written.losses.iter().any(|l| l.starts_with("3 images or documents")), "{:?}", written.losses);
+    let back: Vec<Json> = live(&read(&written.path)).iter().map(|r| r["content"].clone()).collect();
+    assert_eq!(back.last().unwrap(), "");
+}
+
+#[test]
+fn documents_have_the_keys_that_the_api_knows() {
+    let home = Home::new();
+    let pdf = json!({"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"});
+    let given = json!([
+        {"type":"document","source":pdf,"title":"","context":"c","cache_control":{"type":"ephemeral"},"x":1},
+        {"type":"document","source":{"type":"url","url":"https://a.b/c.pdf","y":1},"title":"t"},
+        {"type":"document","source":{"type":"url","url":"http://a.b/c.pdf"}},
+    ]);
+    let records = [session("codex"), message("user", given), end()];
+    let (_, lines) = home.write(&records, |_| {}).unwrap();
+    let want = json!([
+        {"type":"document","source":pdf,"context":"c"},
+        {"type":"document","source":{"type":"url","url":"https://a.b/c.pdf"},"title":"t"},
+        {"type":"text","text":"[document at http://a.b/c.pdf]"},
+    ]);
+    assert_eq!(said(&lines)[0]["message"]["content"], want);
+}
+
+#[test]
 fn without_a_note_the_title_tells_of_the_relay() {
     let home = Home::new();
     let prompt = message("user", json!("hi"));
