@@ -9,11 +9,13 @@
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
+//! | `leftover` | what a signal must not leave behind |
 //! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
 //! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
 
+mod leftover;
 mod lines;
 mod native;
 mod nearest;
@@ -28,7 +30,8 @@ mod spool;
 mod table;
 mod world;
 
-pub use lines::{Line, Lines};
+pub use leftover::{Guard, Leftover, guarded};
+pub use lines::{Line, Lines, longest_line};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};

@@ -1,6 +1,7 @@
 //! A session file of an agent, read twice.
 
-use super::source::{Compression, decompressed};
+use super::lines::Capped;
+use super::source::{Compression, decompressed, refuse_other};
 use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -28,6 +29,7 @@ impl Native {
         if kind.is_file() {
             file.by_ref().take(4).read_to_end(&mut head).map_err(Error::io(&name))?;
             file.seek(SeekFrom::Start(0)).map_err(Error::io(&name))?;
+            refuse_other(&head).map_err(Error::io(&name))?;
         }
         if !kind.is_file() || Compression::detect(&head) != Compression::None {
             file = spooled(file, &name)?;
@@ -78,7 +80,7 @@ impl Native {
 }
 
 fn spooled(raw: impl Read + 'static, name: &str) -> Result<File> {
-    let mut plain = decompressed(raw).map_err(Error::io(name))?;
+    let mut plain = Capped::new(decompressed(raw).map_err(Error::io(name))?);
     let mut file = tempfile::tempfile().map_err(Error::io(super::TEMPORARY))?;
     io::copy(&mut plain, &mut file).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {

@@ -2,7 +2,7 @@
 
 use super::Lines;
 use crate::json::{Tape, value_end};
-use crate::record::{Abort, Error, Kind, Record, Result, VERSION};
+use crate::record::{Abort, Error, Kind, Record, Refused, Result, VERSION};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -72,11 +72,24 @@ impl Compression {
     }
 }
 
+/// Refuses what begins as a file of a compressor that is not known here.
+pub(super) fn refuse_other(head: &[u8]) -> io::Result<()> {
+    let program = match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2",
+        [0xfd, b'7', b'z', b'X', ..] => "xz",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4",
+        [b'P', b'K', 3, 4, ..] => "zip",
+        _ => return Ok(()),
+    };
+    Err(Refused::Compressed(program).into())
+}
+
 /// Puts a decompressor in front when the bytes begin with a known magic number.
 pub fn decompressed(mut raw: impl Read + 'static) -> io::Result<Input> {
     let mut head = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut head)?;
     let kind = Compression::detect(&head);
+    refuse_other(&head)?;
     let whole = io::Cursor::new(head).chain(raw);
     Ok(match kind {
         Compression::None => Box::new(whole),
@@ -212,6 +225,9 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
     match e.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
+        }
+        _ if matches!(Refused::of(&e), Some(Refused::Long(_))) => {
+            Error::io(format!("{name}:{}", line + 1))(e)
         }
         _ => Error::io(name)(e),
     }

@@ -7,12 +7,13 @@
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
 use crate::json::{self, Tape, Text, Value};
-use crate::record::{Error, Lineage, Problems, Result, problem};
+use crate::record::{Error, Lineage, Problems, Result, path::joined, problem};
 use crate::stream::{Lines, Native, Row, Table};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
+use super::attached;
 use super::line::{Block, Fields};
 use super::slots::Slots;
 use foldhash::quality::RandomState;
@@ -65,7 +66,14 @@ pub(super) mod bit {
     pub(in super::super) const SYNTHETIC: u32 = 1 << 17;
     /// More than one tool id: see [`super::Index::more_tools`].
     pub(in super::super) const MANY: u32 = 1 << 18;
+    /// Of a prompt: it only warms the client up.
     pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Of an attachment: the human named it.
+    pub(in super::super) const SHOWN: u32 = WARMUP;
+    /// Of an answer: nothing but the client's own word for no content.
+    pub(in super::super) const EMPTY: u32 = WARMUP;
+    /// Of a boundary, which is never a prompt: it says which lines the compaction keeps.
+    pub(in super::super) const KEEPS: u32 = WARMUP;
     /// Has no id of its own.
     pub(in super::super) const NO_ID: u32 = 1 << 20;
     /// Set by the plan: part of the live conversation.
@@ -188,13 +196,38 @@ pub(super) struct Index {
     hasher: RandomState,
     sessions: Vec<u64>,
     pending: Vec<(u32, u64)>,
-    /// `last-prompt` of the newest such line.
-    pub leaf: Option<u64>,
+    /// What the newest `last-prompt` says that no compaction came after.
+    pub leaf: Option<Named>,
+    /// Whether any line is a compaction's boundary.
+    pub boundaries: bool,
+    /// The first line that the client reads: see [`WHOLE`].
+    pub from: u32,
+    /// Parents that are not in the file: the line and the hash of the id.
+    pub missing: Vec<(u32, u64)>,
+    /// Lines whose last copy names no parent, while an earlier one does.
+    pub cut: HashSet<u32>,
     pub facts: Facts,
     pub problems: Problems,
     lenient: bool,
     previous: u32,
+    /// Whether the file is larger than [`WHOLE`].
+    large: bool,
 }
+
+/// A `last-prompt` line that names where the conversation ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named {
+    /// Hash of the id.
+    pub id: u64,
+    /// The user chose this end (a rewind).
+    pub explicit: bool,
+    /// No line of the tree stands behind it.
+    pub newest: bool,
+}
+
+/// Up to this size, in bytes, the client reads a file whole. Of a larger one it reads nothing that stands before
+/// the last boundary without a list of kept lines (tried with 5,242,880 and 5,242,881 bytes on 2.1.332).
+const WHOLE: u64 = 5 << 20;
 
 /// What becomes the session record.
 #[derive(Debug, Default)]
@@ -267,12 +300,19 @@ impl Index {
             sessions: Vec::new(),
             pending: Vec::new(),
             leaf: None,
+            boundaries: false,
+            from: 0,
+            missing: Vec::new(),
+            cut: HashSet::new(),
             facts: Facts::default(),
             problems: Problems::default(),
             lenient: options.history != History::Exact,
             previous: NONE,
+            large: false,
         };
-        let mut lines = Lines::new(native.reader_at(0)?);
+        let file = native.reader_at(0)?;
+        index.large = file.metadata().map_err(Error::io(native.name()))?.len() > WHOLE;
+        let mut lines = Lines::new(file);
         let mut tape = Tape::new();
         let mut offset = 0u64;
         loop {
@@ -283,8 +323,15 @@ impl Index {
             offset += length as u64;
             if options.strict
                 && let Some(bad) = index.problems.iter().find(|p| {
-                    [problem::BAD_LINE, problem::NUL, problem::GLUED, problem::UTF8, problem::SURROGATE]
-                        .contains(&p.kind.as_str())
+                    [
+                        problem::BAD_LINE,
+                        problem::TRUNCATED_TAIL,
+                        problem::NUL,
+                        problem::GLUED,
+                        problem::UTF8,
+                        problem::SURROGATE,
+                    ]
+                    .contains(&p.kind.as_str())
                 })
             {
                 let at = bad.first.first().and_then(|p| p.line).unwrap_or(0);
@@ -417,22 +464,20 @@ impl Index {
         terminated: bool,
         tape: &mut Tape,
     ) {
-        let mut rescued = 0;
         let mut body = bytes.get(bom..).unwrap_or_default().to_vec();
-        let mut nul = false;
+        let mut nul = None;
         if let Err(json::Error::Utf8(_)) = tape.parse(&body) {
             self.problems.add(problem::UTF8, Some(number), "bytes that are no UTF-8 replaced by U+FFFD");
             body = String::from_utf8_lossy(&body).into_owned().into_bytes();
         }
-        if memchr::memchr(0, &body).is_some() {
-            nul = true;
+        if let Some(first) = memchr::memchr(0, &body) {
+            nul = Some(first);
             let all = body.len();
             body.retain(|&b| b != 0);
             self.problems.add(problem::NUL, Some(number), format!("{} NUL bytes", all - body.len()));
             if body.iter().all(u8::is_ascii_whitespace) {
                 return;
             }
-            rescued = bit::RESCUED;
         }
         let mut start = 0;
         let mut found = 0u32;
@@ -458,8 +503,9 @@ impl Index {
                         self.extras.push(at);
                         at
                     };
-                    // whole values at the start of a line are read by the client, but only the first
-                    let bits = if found > 0 || lost { bit::RESCUED } else { rescued };
+                    // the client reads a whole value at the start of a line, whatever stands behind it
+                    let reached = nul.is_some_and(|first| first < start + end);
+                    let bits = if found > 0 || lost || reached { bit::RESCUED } else { 0 };
                     if bits != 0 && self.lenient {
                         self.problems.add(
                             problem::RESCUED,
@@ -468,7 +514,7 @@ impl Index {
                         );
                     }
                     found += 1;
-                    self.patch(at, Patch { owner, range, nul }, bits, &record, tape);
+                    self.patch(at, Patch { owner, range, nul: nul.is_some() }, bits, &record, tape);
                     start += end;
                 }
                 _ => {
@@ -569,17 +615,45 @@ impl Index {
                 if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
                     bits |= bit::QUEUED | bit::OTHER;
                 }
+                if let Some(path) = a.and_then(attached::path).and_then(|path| path.text()) {
+                    bits |= bit::SHOWN;
+                    self.facts.files.shown(path.decode().into_owned());
+                }
             }
             Kind::System => match fields.subtype.map(|t| t.decode()).as_deref() {
-                Some("compact_boundary") => bits |= bit::BOUNDARY,
+                Some("compact_boundary") => bits |= bit::BOUNDARY | keeps(fields.compaction),
                 Some("local_command") => bits |= bit::LOCAL_COMMAND | bit::OTHER,
                 _ => {}
             },
-            Kind::State => self.state(value),
+            Kind::State => self.state(value, self.lenient || bits & bit::RESCUED == 0),
             Kind::Nothing | Kind::Progress => {}
         }
         self.bits(at, kind as u32 | bits);
+        if is_tree && (self.lenient || bits & bit::RESCUED == 0) {
+            self.behind_a_name(at, &fields, bits);
+        }
         self.connect(at, &fields, is_tree, kind);
+    }
+
+    /// What a line of the tree does to the lines before it: a `last-prompt` is no longer the newest, a
+    /// boundary takes it back, and may be where the client begins to read.
+    fn behind_a_name(&mut self, at: u32, fields: &Fields<'_>, bits: u32) {
+        if bits & bit::BOUNDARY == 0 {
+            if let Some(named) = &mut self.leaf {
+                named.newest = false;
+            }
+            return;
+        }
+        self.boundaries = true;
+        self.leaf = None;
+        let list = |key| fields.compaction.and_then(|m| m.get(key)).is_some_and(|v| v.is_object());
+        if self.large && !list("preservedMessages") && !list("preservedSegment") {
+            self.from = at;
+            if !self.lenient {
+                self.ids = Slots::default();
+                self.pending.clear();
+            }
+        }
     }
 
     fn bits(&mut self, at: u32, bits: u32) {
@@ -649,6 +723,9 @@ impl Index {
         }
         let new = self.entry(last);
         self.set(last, bit::SUPERSEDED);
+        if let Some(more) = self.more_tools.get(&last).cloned() {
+            self.more_tools.insert(first, more);
+        }
         if let Some(old) = self.newest.insert(first, last) {
             self.set(old, bit::SUPERSEDED);
         }
@@ -656,16 +733,22 @@ impl Index {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
             let parent = if parent == first { NONE } else { parent };
-            *e = Entry { id, message, length, parent, ..new };
+            // how its bytes are read is a matter of the place too
+            let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            *e = Entry { id, message, length, parent, bits, ..new };
         });
+        if self.lenient && parent == NONE && was.parent != NONE && was.is_node() {
+            // the client loses what stands before; the plan says so when it matters
+            self.cut.insert(first);
+            self.change(first, |e| e.parent = was.parent);
+            return;
+        }
+        self.cut.remove(&first);
         if let Some(p) = self.pending.iter().position(|(at, _)| *at == last) {
             let (_, hash) = self.pending.swap_remove(p);
             self.pending.push((first, hash));
         } else {
             self.pending.retain(|(at, _)| *at != first);
-        }
-        if let Some(more) = self.more_tools.get(&last).cloned() {
-            self.more_tools.insert(first, more);
         }
     }
 
@@ -674,6 +757,9 @@ impl Index {
         for (at, hash) in std::mem::take(&mut self.pending) {
             let parent = self.find(hash).unwrap_or(DANGLING);
             self.change(at, |e| e.parent = parent);
+            if parent == DANGLING {
+                self.missing.push((at, hash));
+            }
         }
     }
 
@@ -717,7 +803,7 @@ impl Index {
             if text.is_blank() {
                 bits |= bit::BLANK;
             }
-            if kind == Kind::User && text == "Warmup" {
+            if kind == Kind::User && text == "Warmup" || kind == Kind::Assistant && is_no_content(text) {
                 bits |= bit::WARMUP;
             }
             if kind == Kind::Assistant && self.is_synthetic(message) && text == "No response requested." {
@@ -725,6 +811,7 @@ impl Index {
             }
         }
         let mut blank = content.items().next().is_some();
+        let alone = content.items().nth(1).is_none();
         for block in content.items() {
             if !block.is_object() {
                 if self.lenient && block.text().is_some() {
@@ -750,6 +837,9 @@ impl Index {
             blank &= is_text && text.is_none_or(|t| t.is_blank());
             if is_text && kind == Kind::User && text.is_some_and(|t| t == "Warmup") {
                 bits |= bit::WARMUP;
+            }
+            if is_text && kind == Kind::Assistant && alone && text.is_some_and(is_no_content) {
+                bits |= bit::EMPTY;
             }
             if is_text
                 && kind == Kind::Assistant
@@ -798,17 +888,19 @@ impl Index {
     fn call(&mut self, block: &Block<'_>, line: &Fields<'_>) {
         let (Some(id), Some(name), Some(input)) = (block.id, block.name, block.input) else { return };
         let path = |key| input.get(key).and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let directory = || line.cwd.map(|t| t.decode());
+        let file = |key| path(key).map(|p| joined(directory().as_deref(), &p));
         let key = self.hash(id);
         match &*name.decode() {
-            "Write" => self.facts.files.write(key, path("file_path")),
-            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, path("file_path")),
-            "NotebookEdit" => self.facts.files.edit(key, path("notebook_path")),
+            "Write" => self.facts.files.write(key, file("file_path")),
+            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, file("file_path")),
+            "NotebookEdit" => self.facts.files.edit(key, file("notebook_path")),
             "Read" | "NotebookRead" => {
-                self.facts.files.read(key, path("file_path").or_else(|| path("notebook_path")))
+                self.facts.files.read(key, file("file_path").or_else(|| file("notebook_path")))
             }
             "Bash" => {
                 if let Some(command) = path("command") {
-                    self.facts.files.shell(key, &command, line.cwd.map(|t| t.decode()).as_deref());
+                    self.facts.files.shell(key, &command, directory().as_deref());
                 }
             }
             _ => {}
@@ -874,7 +966,8 @@ impl Index {
         self.facts.relay = Some(lineage);
     }
 
-    fn state(&mut self, value: Value<'_>) {
+    /// A state line; `read` when the client reads it too.
+    fn state(&mut self, value: Value<'_>, read: bool) {
         let text = |key| value.get(key).and_then(|v: Value<'_>| v.text()).filter(|t| !t.is_empty());
         match value.get("type").and_then(|v| v.text()).map(|t| t.decode()).as_deref() {
             Some("custom-title") => {
@@ -896,9 +989,11 @@ impl Index {
                     }
                 }
             }
-            Some("last-prompt") => {
+            Some("last-prompt") if read => {
+                // also one that names no line of the file takes back the ones before
                 if let Some(leaf) = text("leafUuid") {
-                    self.leaf = Some(self.hash(leaf));
+                    let explicit = value.get("explicit").and_then(|v| v.bool()) == Some(true);
+                    self.leaf = Some(Named { id: self.hash(leaf), explicit, newest: true });
                 }
             }
             _ => {}
@@ -933,6 +1028,18 @@ impl Iterator for ToolIds<'_> {
             ToolIds::Many(many) => many.next().copied(),
         }
     }
+}
+
+/// Whether a text is what the client writes for an answer without content.
+fn is_no_content(text: Text<'_>) -> bool {
+    text.raw().len() < 64 && text.decode().trim() == "(no content)"
+}
+
+/// Whether a boundary says what the compaction keeps: [`bit::KEEPS`] or nothing.
+fn keeps(metadata: Option<Value<'_>>) -> u32 {
+    let of = |key| metadata.and_then(|m| m.get(key)).filter(Value::is_object);
+    let list = of("preservedMessages").and_then(|m| m.get("uuids")).filter(|v| v.kind() == json::Kind::Array);
+    if list.is_some() || of("preservedSegment").is_some() { bit::KEEPS } else { 0 }
 }
 
 fn is_empty(value: Value<'_>) -> bool {

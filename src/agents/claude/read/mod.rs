@@ -1,7 +1,10 @@
 //! Reading a session: an index pass, a plan, an emit pass.
 
+pub(super) mod attached;
+mod compaction;
 mod emit;
 mod index;
+mod leaf;
 mod line;
 mod plan;
 mod relayed;

@@ -4,6 +4,7 @@
 //! 348 files). Where the client loses something by a defect of its own, the default view keeps it and
 //! says so; `exact` follows the client.
 
+use super::compaction::Compaction;
 use super::index::{DANGLING, Index, Kind, NONE, bit};
 use crate::agents::History;
 use crate::json::Tape;
@@ -65,19 +66,20 @@ pub(super) fn is_on_live_path(index: &Index, entry: u32) -> bool {
     e.has(bit::PATH) && (e.bits >> bit::REASON) & 7 == NO_REASON && !e.has(bit::QUEUED)
 }
 
-struct Planner<'a> {
-    index: &'a mut Index,
-    native: &'a Native,
-    history: History,
+pub(super) struct Planner<'a> {
+    pub(super) index: &'a mut Index,
+    pub(super) native: &'a Native,
+    pub(super) history: History,
     /// Whether the sidechain is the conversation: a subagent's own file.
-    sidechain: bool,
+    pub(super) sidechain: bool,
+    pub(super) compaction: Compaction,
     times: Option<Table<u64>>,
     /// Lines looked at in searches backward; see [`STEPS`].
-    steps: u64,
+    pub(super) steps: u64,
 }
 
 /// Searches backward end after so many lines in all: only a file made to be slow needs more.
-const STEPS: u64 = 200_000_000;
+pub(super) const STEPS: u64 = 200_000_000;
 
 /// Plans the live conversation.
 pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Result<Plan> {
@@ -91,7 +93,15 @@ pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Resu
     let main = nodes(false, false);
     // the client finds no conversation in a subagent's file; relay reads it when it is named
     let sidechain = history != History::Exact && nodes(true, true) > 0 && nodes(true, false) == 0;
-    let mut planner = Planner { index, native, history, sidechain, times: None, steps: 0 };
+    let mut planner = Planner {
+        index,
+        native,
+        history,
+        sidechain,
+        compaction: Compaction::default(),
+        times: None,
+        steps: 0,
+    };
     planner.resolve_links();
     if sidechain {
         let note = "a subagent's own file: the client finds no conversation in it";
@@ -100,9 +110,11 @@ pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Resu
     if main == 0 && !sidechain {
         return Ok(Plan::default());
     }
+    planner.compact()?;
     let mut path = planner.path()?;
     planner.attach(&mut path);
-    let rows = planner.compact(path)?;
+    planner.undo();
+    let rows = planner.cut(path)?;
     let rows = planner.rescue_results(rows);
     let rows = planner.tidy(rows);
     let mut plan = planner.order(rows);
@@ -111,25 +123,26 @@ pub(super) fn plan(index: &mut Index, native: &Native, history: History) -> Resu
 }
 
 impl Planner<'_> {
-    fn exact(&self) -> bool {
+    pub(super) fn exact(&self) -> bool {
         self.history == History::Exact
     }
 
     /// Lines that count as the tree of this view.
-    fn is_node(&self, at: u32) -> bool {
+    pub(super) fn is_node(&self, at: u32) -> bool {
         let e = self.index.entry(at);
-        e.is_node() && !(self.exact() && e.has(bit::RESCUED))
+        let unread = self.exact() && (e.has(bit::RESCUED) || at < self.index.from);
+        e.is_node() && !unread && !self.compaction.is_gone(at)
     }
 
-    fn is_main(&self, at: u32) -> bool {
+    pub(super) fn is_main(&self, at: u32) -> bool {
         self.is_node(at) && self.index.entry(at).has(bit::SIDECHAIN) == self.sidechain
     }
 
-    fn count(&self) -> u32 {
+    pub(super) fn count(&self) -> u32 {
         self.index.entries.len() as u32
     }
 
-    fn mark(&mut self, at: u32, reason: Reason) {
+    pub(super) fn mark(&mut self, at: u32, reason: Reason) {
         let code = REASONS.iter().position(|r| *r == Some(reason)).unwrap_or(0) as u32;
         let now = self.index.entry(at).bits;
         if (now >> bit::REASON) & 7 == NO_REASON {
@@ -169,93 +182,19 @@ impl Planner<'_> {
         }
     }
 
-    fn parent(&self, at: u32) -> u32 {
+    pub(super) fn parent(&self, at: u32) -> u32 {
         self.index.entry(at).parent
-    }
-
-    /// Rules 6 and 7: where the conversation ends.
-    ///
-    /// A leaf that `last-prompt` names counts only where the last line does not descend from it: then it is
-    /// the end itself, and what hangs below it was left by a rewind (seven made-up trees, each resumed by
-    /// Claude Code 2.1.332; the client knows no "newest descendant").
-    fn leaf(&mut self) -> Option<u32> {
-        let named = self.index.leaf.and_then(|id| self.index.find(id)).filter(|&at| self.is_node(at));
-        let main = || (0..self.count()).rev().filter(|&at| self.is_main(at));
-        let last = main().find(|&at| self.reaches_conversation(at)).or_else(|| main().next())?;
-        let client = named.filter(|&named| !self.is_above(named, last)).unwrap_or(last);
-        if self.exact() {
-            return Some(client);
-        }
-        // a system or attachment line may hang on an older line and hide the turns between
-        let Some(spoken) = main().find(|&at| self.index.entry(at).is_conversation()) else {
-            return Some(client);
-        };
-        let spoken = match named {
-            Some(named) if !self.is_below(spoken, named) => client,
-            _ => spoken,
-        };
-        if !self.is_above(spoken, client) {
-            self.say_late(client);
-        }
-        Some(spoken)
-    }
-
-    /// Whether a line descends from another one, as far as its parents are in the file; behind a missing one
-    /// file order decides.
-    fn is_below(&self, below: u32, above: u32) -> bool {
-        let mut at = below;
-        for _ in 0..=self.count() {
-            if at == above {
-                return true;
-            }
-            match self.parent(at) {
-                NONE => return false,
-                DANGLING => return above < at,
-                parent => at = parent,
-            }
-        }
-        false
-    }
-
-    fn say_late(&mut self, at: u32) {
-        let line = self.index.line_of(at);
-        let note = "a late line hangs on an older one: the client loses the turns between";
-        self.index.problems.add(problem::RESCUED, Some(line), note);
-    }
-
-    /// Whether `above` is `below` or one of its ancestors.
-    fn is_above(&self, above: u32, below: u32) -> bool {
-        let mut at = below;
-        for _ in 0..=self.count() {
-            if at == above {
-                return true;
-            }
-            at = self.parent(at);
-            if at >= DANGLING {
-                return false;
-            }
-        }
-        false
-    }
-
-    fn reaches_conversation(&self, from: u32) -> bool {
-        let mut at = from;
-        for _ in 0..=self.count() {
-            if at >= DANGLING {
-                return false;
-            }
-            if self.index.entry(at).is_conversation() {
-                return true;
-            }
-            at = self.parent(at);
-        }
-        false
     }
 
     /// Rules 8 to 10: the walk from the leaf to the root.
     fn path(&mut self) -> Result<Vec<u32>> {
         let mut path = Vec::new();
-        let Some(mut at) = self.leaf() else { return Ok(path) };
+        let Some(leaf) = self.leaf()? else { return Ok(path) };
+        let mut at = leaf.at;
+        let whole = self.history == History::Full;
+        if whole {
+            self.undo();
+        }
         loop {
             if self.index.entry(at).has(bit::PATH) {
                 let line = self.index.line_of(at);
@@ -272,9 +211,17 @@ impl Planner<'_> {
             }
             self.index.set(at, bit::PATH);
             path.push(at);
+            if self.index.cut.contains(&at) {
+                let line = self.index.line_of(at);
+                let note = "a later copy of the line names no parent: the client loses what stands before";
+                self.index.problems.add(problem::RESCUED, Some(line), note);
+            }
             let mut parent = self.parent(at);
-            if parent == NONE && self.history == History::Full && self.index.entry(at).has(bit::BOUNDARY) {
-                parent = self.logical_parent(at)?;
+            if whole {
+                parent = self.older(at, false)?;
+            } else if parent == NONE && self.compaction.open == Some(at) {
+                self.say_open(at);
+                parent = self.before_boundary(at, false)?;
             }
             if parent == DANGLING {
                 parent = self.heal(at)?;
@@ -285,6 +232,14 @@ impl Planner<'_> {
             at = parent;
         }
         path.reverse();
+        let mut beside = Vec::new();
+        for (behind, at) in leaf.beside {
+            if !self.index.entry(at).has(bit::PATH) {
+                self.index.set(at, bit::PATH);
+                beside.push((behind, false, at));
+            }
+        }
+        insert_after(&mut path, beside);
         Ok(path)
     }
 
@@ -311,7 +266,9 @@ impl Planner<'_> {
                 }
             }
         }
-        let note = |to: &str| format!("the parent is not in the file{to}");
+        let gone = self.compaction.severed.contains(&at);
+        let what = if gone { "went with a compaction" } else { "is not in the file" };
+        let note = |to: &str| format!("the parent {what}{to}");
         if let Some(p) = found {
             let to = format!(", read on at line {} as the client does", self.index.line_of(p));
             self.index.problems.add(problem::DANGLING_PARENT, Some(line), note(&to));
@@ -346,38 +303,16 @@ impl Planner<'_> {
         })
     }
 
-    fn time(&mut self, at: u32) -> Result<Option<i64>> {
+    pub(super) fn time(&mut self, at: u32) -> Result<Option<i64>> {
         if self.times.is_none() {
             self.times = Some(times(self.index, self.native)?);
         }
         Ok(self.times.as_ref().and_then(|t| t.get(at as usize)).filter(|&t| t != NO_TIME).map(|t| t as i64))
     }
 
-    /// Where the conversation went on before a compaction.
-    fn logical_parent(&mut self, at: u32) -> Result<u32> {
-        let mut window = super::emit::Window::default();
-        let line = window.record(self.index, self.native, at)?;
-        let mut tape = Tape::new();
-        let Ok(value) = tape.parse(&line) else { return Ok(NONE) };
-        let Some(id) = value.get("logicalParentUuid").and_then(|v| v.text()) else { return Ok(NONE) };
-        let found = self.index.find(self.index.hash(id)).filter(|&p| self.is_node(p));
-        // a boundary whose link is broken still stands behind what it compacted
-        Ok(found.or_else(|| self.before(at)).unwrap_or(NONE))
-    }
-
-    /// The last row of every model message among these.
-    fn last_of_messages(&self, rows: &[u32]) -> LastOf {
-        let spoken = rows.iter().map(|&at| (self.index.entry(at), at));
-        let spoken = spoken.filter(|(e, _)| e.kind() == Kind::Assistant && e.group != NONE);
-        let mut last: Vec<(u32, u32)> = spoken.map(|(e, at)| (e.group, at)).collect();
-        // stable: rows of one message stay in their order
-        last.sort_by_key(|(group, _)| *group);
-        LastOf(last)
-    }
-
     /// Rule 11: lines of a model message and results of its calls that hang beside the path.
     fn attach(&mut self, path: &mut Vec<u32>) {
-        let last_of = self.last_of_messages(path);
+        let rows_of = RowsOf::of(self.index, path);
         let mut added: Vec<(u32, bool, u32)> = Vec::new();
         for at in 0..self.count() {
             if !self.is_node(at) || self.index.entry(at).has(bit::PATH) {
@@ -395,76 +330,13 @@ impl Planner<'_> {
                 }
                 _ => continue,
             };
-            let Some(last) = last_of.get(group) else { continue };
+            let Some(last) = rows_of.before(group, at) else { continue };
             let sibling = if result { self.parent(at) } else { at };
             if self.index.entry(sibling).has(bit::SIDECHAIN) == self.index.entry(last).has(bit::SIDECHAIN) {
                 added.push((last, result, at));
             }
         }
         insert_after(path, added);
-    }
-
-    /// Rule 12: from the last compaction on, with the messages that it preserved.
-    fn compact(&mut self, rows: Vec<u32>) -> Result<Vec<u32>> {
-        let is_boundary = |p: &Self, at: u32| {
-            p.index.entry(at).kind() == Kind::System && p.index.entry(at).has(bit::BOUNDARY)
-        };
-        if self.history == History::Full {
-            for &at in &rows {
-                if self.index.entry(at).has(bit::SUMMARY) {
-                    self.mark(at, Reason::Compacted);
-                }
-            }
-            return Ok(rows.into_iter().filter(|&at| !self.index.entry(at).has(bit::SUMMARY)).collect());
-        }
-        let Some(cut) = rows.iter().rposition(|&at| is_boundary(self, at)) else { return Ok(rows) };
-        let boundary = rows.get(cut).copied().unwrap_or(NONE);
-        let mut live: Vec<u32> = rows.get(cut + 1..).unwrap_or_default().to_vec();
-        for &at in rows.get(..cut).unwrap_or_default() {
-            self.mark(at, Reason::Compacted);
-        }
-        let mut window = super::emit::Window::default();
-        let line = window.record(self.index, self.native, boundary)?;
-        let mut tape = Tape::new();
-        if let Ok(value) = tape.parse(&line) {
-            let kept = value.get("compactMetadata").and_then(|m| m.get("preservedMessages"));
-            let ids = |key| {
-                kept.and_then(|k| k.get(key)).map(|v| v.items().collect::<Vec<_>>()).unwrap_or_default()
-            };
-            let all = ids("allUuids");
-            let named = if all.is_empty() { ids("uuids") } else { all };
-            let have: HashSet<u32> = live.iter().copied().collect();
-            let kept_rows: Vec<u32> = named
-                .iter()
-                .filter_map(|v| v.text())
-                .filter_map(|t| self.index.find(self.index.hash(t)))
-                .filter(|at| self.is_node(*at) && !have.contains(at))
-                .collect();
-            if !kept_rows.is_empty() {
-                let anchor = kept
-                    .and_then(|k| k.get("anchorUuid"))
-                    .and_then(|v| v.text())
-                    .and_then(|t| self.index.find(self.index.hash(t)));
-                let at = live.iter().position(|r| Some(*r) == anchor).unwrap_or(0);
-                let at = (at + 1).min(live.len());
-                live.splice(at..at, kept_rows);
-            }
-        }
-        // everything behind the boundary's own link was compacted away with it
-        let mut up = self.logical_parent(boundary)?;
-        for _ in 0..=self.count() {
-            if up >= DANGLING || self.index.entry(up).has(bit::PATH) {
-                break;
-            }
-            self.index.set(up, bit::PATH);
-            self.mark(up, Reason::Compacted);
-            let mut next = self.parent(up);
-            if next == NONE && self.index.entry(up).has(bit::BOUNDARY) {
-                next = self.logical_parent(up)?;
-            }
-            up = next;
-        }
-        Ok(live)
     }
 
     /// Results that no rule of the client finds, though their call is live.
@@ -488,11 +360,13 @@ impl Planner<'_> {
             return rows;
         }
         let live: HashSet<u32> = rows.iter().copied().collect();
-        let last_of = self.last_of_messages(&rows);
+        let rows_of = RowsOf::of(self.index, &rows);
         let mut added = Vec::new();
         for at in 0..self.count() {
             let e = self.index.entry(at);
-            if !self.is_main(at) || e.kind() != Kind::User || !e.has(bit::RESULT) || live.contains(&at) {
+            // also one that is gone with a compaction: half a message was kept
+            let main = e.is_node() && e.has(bit::SIDECHAIN) == self.sidechain;
+            if !main || e.kind() != Kind::User || !e.has(bit::RESULT) || live.contains(&at) {
                 continue;
             }
             let ids: Vec<u64> = self.index.tools(at).collect();
@@ -501,7 +375,7 @@ impl Planner<'_> {
                 open.remove(&id);
             }
             let group = self.index.entry(call).group;
-            let after = last_of.get(group).unwrap_or(call);
+            let after = rows_of.before(group, at).unwrap_or(call);
             added.push((after, true, at));
             let line = self.index.line_of(at);
             self.index.problems.add(
@@ -524,6 +398,7 @@ impl Planner<'_> {
         }
         answered.sort_unstable();
         let tail = self.open_tail(&rows);
+        let of_message = self.rows_of_empty(&rows);
         let warmup = self.sidechain && self.is_warmup(&rows);
         let mut out = Vec::with_capacity(rows.len());
         for (n, &at) in rows.iter().enumerate() {
@@ -553,6 +428,8 @@ impl Planner<'_> {
                     );
                 } else if e.has(bit::BLANK) {
                     noise = Some("nothing but white space");
+                } else if e.has(bit::EMPTY) && of_message.get(&e.group).is_none_or(|&n| n < 2) {
+                    noise = Some("an answer without content");
                 } else if e.has(bit::SYNTHETIC) && !self.exact() {
                     noise = Some("an answer that the client made");
                 }
@@ -568,6 +445,20 @@ impl Planner<'_> {
             out.push(at);
         }
         out
+    }
+
+    /// How many rows there are of each message that has an empty one.
+    fn rows_of_empty(&self, rows: &[u32]) -> HashMap<u32, u32> {
+        let answers = rows.iter().map(|&at| self.index.entry(at));
+        let answers = || answers.clone().filter(|e| e.kind() == Kind::Assistant && e.group != NONE);
+        let mut count: HashMap<u32, u32> =
+            answers().filter(|e| e.has(bit::EMPTY)).map(|e| (e.group, 0)).collect();
+        if !count.is_empty() {
+            for e in answers() {
+                count.entry(e.group).and_modify(|n| *n += 1);
+            }
+        }
+        count
     }
 
     /// Clients 2.0 start subagents only to warm up.
@@ -722,14 +613,35 @@ struct Message {
     rows: Vec<u32>,
 }
 
-/// The last row of model messages by the message's number; less than a map takes.
-struct LastOf(Vec<(u32, u32)>);
+/// Rows of model messages by the message's number.
+struct RowsOf {
+    /// Every row, by message and place.
+    all: Vec<(u32, u32)>,
+    /// The first row of each message.
+    first: Vec<(u32, u32)>,
+}
 
-impl LastOf {
-    fn get(&self, group: u32) -> Option<u32> {
-        let behind = self.0.partition_point(|(other, _)| *other <= group);
-        let (found, at) = self.0.get(behind.checked_sub(1)?)?;
-        (*found == group).then_some(*at)
+impl RowsOf {
+    fn of(index: &Index, rows: &[u32]) -> RowsOf {
+        let spoken = rows.iter().map(|&at| (index.entry(at), at));
+        let spoken = spoken.filter(|(e, _)| e.kind() == Kind::Assistant && e.group != NONE);
+        let mut all: Vec<(u32, u32)> = spoken.map(|(e, at)| (e.group, at)).collect();
+        // stable: rows of one message stay in their order
+        all.sort_by_key(|(group, _)| *group);
+        let mut first = all.clone();
+        first.dedup_by_key(|(group, _)| *group);
+        all.sort_unstable();
+        RowsOf { all, first }
+    }
+
+    /// Behind which row of its message a line beside the path is sent: the nearest one that stands before it
+    /// in the file, else the message's first. Dates do not matter.
+    fn before(&self, group: u32, at: u32) -> Option<u32> {
+        let n = self.all.partition_point(|row| *row < (group, at)).checked_sub(1);
+        let near = n.and_then(|n| self.all.get(n)).filter(|(other, _)| *other == group);
+        let first =
+            || self.first.binary_search_by_key(&group, |(g, _)| *g).ok().and_then(|n| self.first.get(n));
+        near.or_else(first).map(|(_, row)| *row)
     }
 }
 
@@ -780,7 +692,10 @@ impl Messages {
         for message in std::mem::take(&mut self.open) {
             if message.assistant {
                 self.expected.clear();
-                for at in message.rows {
+                let mut rows = message.rows;
+                // texts of a message stand before its calls, so that results come right behind these
+                rows.sort_by_key(|&at| planner.index.entry(at).has(bit::CALL));
+                for at in rows {
                     self.calls_of(planner, at);
                     self.plan.units.push(Unit { entry: at, part: Part::All });
                 }
@@ -871,11 +786,19 @@ fn times(index: &Index, native: &Native) -> Result<Table<u64>> {
             continue;
         }
         let line = window.record(index, native, at)?;
-        let time = tape.parse(&line).ok().and_then(|v| {
-            v.get("timestamp")?.text()?.decode().parse::<jiff::Timestamp>().ok().map(|t| t.as_millisecond())
-        });
+        let time = tape.parse(&line).ok().and_then(|v| milliseconds(&v.get("timestamp")?.text()?.decode()));
         out.push(time.map_or(NO_TIME, |t| t as u64));
+    }
+    for (&place, &copy) in &index.newest {
+        let time = out.get(copy as usize).unwrap_or(NO_TIME);
+        out.update(place as usize, |t| *t = time);
     }
     out.check()?;
     Ok(out)
+}
+
+/// A time as the client takes it; without an offset it is taken as UTC.
+fn milliseconds(text: &str) -> Option<i64> {
+    let local = || jiff::tz::TimeZone::UTC.to_timestamp(text.parse::<jiff::civil::DateTime>().ok()?).ok();
+    text.parse::<jiff::Timestamp>().ok().or_else(local).map(|t| t.as_millisecond())
 }
