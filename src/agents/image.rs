@@ -127,7 +127,7 @@ fn short(place: &str) -> String {
 fn base64(text: &[u8]) -> Option<Cow<'_, [u8]>> {
     let body = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let usual = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    if text.len() % 4 == 0 && body.iter().all(usual) {
+    if text.len().is_multiple_of(4) && body.iter().all(usual) {
         return Some(Cow::Borrowed(text));
     }
     let mut out = Vec::with_capacity(text.len() + 2);

@@ -30,11 +30,10 @@ pub(in crate::agents) fn readable<'a>(
 ) {
     let raw = block.raw();
     let result = kind.ends_with("_tool_result");
-    if !result && raw.len() <= BLOCK && memchr::memmem::find(raw, b"encrypted").is_none() {
-        if let Ok(json) = std::str::from_utf8(raw) {
-            let word = if kind.contains(' ') { "" } else { " block" };
-            return out.push(Part::named(&format!("[{kind}{word} {json}]"), Lost::Blocks));
-        }
+    let short = !result && raw.len() <= BLOCK && memchr::memmem::find(raw, b"encrypted").is_none();
+    if short && let Ok(json) = std::str::from_utf8(raw) {
+        let word = if kind.contains(' ') { "" } else { " block" };
+        return out.push(Part::named(&format!("[{kind}{word} {json}]"), Lost::Blocks));
     }
     let mut reading = Reading {
         text: format!("[{kind}]"),

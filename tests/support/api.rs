@@ -79,11 +79,9 @@ pub(crate) fn openai(body: &Value, length: usize) -> Vec<String> {
         let place = format!("input[{n}]");
         let kind = item["type"].as_str().unwrap_or("message");
         let id = item["call_id"].as_str().unwrap_or_default();
-        if kind.ends_with("_call") && CALLS.iter().any(|(call, _)| *call == kind) || kind.ends_with("_output")
-        {
-            if !(1..=64).contains(&id.len()) {
-                judge.fault(&place, &format!("call_id of {} letters", id.len()));
-            }
+        let paired = kind.ends_with("_output") || CALLS.iter().any(|(call, _)| *call == kind);
+        if paired && !(1..=64).contains(&id.len()) {
+            judge.fault(&place, &format!("call_id of {} letters", id.len()));
         }
         if let Some((_, output)) = CALLS.iter().find(|(call, _)| *call == kind) {
             if !called.insert(id) {

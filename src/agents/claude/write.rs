@@ -772,7 +772,9 @@ fn document_or_own<'a>(kind: &str, block: Value<'a>) -> Option<Cow<'a, [u8]>> {
 /// Whether base64 text holds what begins like a PDF.
 fn is_pdf(data: Text<'_>) -> bool {
     let good = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-    Base64(data.raw()).bytes(0) == Some(*b"%PDF-") && data.raw().len() % 4 == 0 && data.raw().iter().all(good)
+    Base64(data.raw()).bytes(0) == Some(*b"%PDF-")
+        && data.raw().len().is_multiple_of(4)
+        && data.raw().iter().all(good)
 }
 
 /// The home of the target's store: `--root`, `CLAUDE_CONFIG_DIR`, `~/.claude`.
