@@ -171,10 +171,29 @@ impl Queue {
             return block.bytes.get(at..at.saturating_add(held.len)).ok_or_else(gone);
         }
         let file = before(&self.files, held.offset).ok_or_else(gone)?;
+        // what it held is not copied to where there is more of it
+        if room.capacity() < held.len {
+            *room = Vec::new();
+        }
         room.clear();
         room.resize(held.len, 0);
         file.bytes.read_exact_at(room, held.offset - file.start).map_err(Error::io(PLACE))?;
         Ok(room)
+    }
+
+    /// A copy of a held line, in `room`.
+    ///
+    /// # Errors
+    /// As of [`Queue::line`].
+    pub fn copy(&self, held: Held, room: &mut Vec<u8>) -> Result<()> {
+        if before(&self.blocks, held.offset).is_none() {
+            return self.line(held, room).map(|_| ());
+        }
+        let mut none = Vec::new();
+        let line = self.line(held, &mut none)?;
+        room.clear();
+        room.extend_from_slice(line);
+        Ok(())
     }
 
     /// Hands the lines of a range to `take`, in order, as many at once as stand together, each with its line feed.

@@ -109,7 +109,7 @@ struct Filling<'a, 'v> {
     records: std::slice::Iter<'v, Value<'a>>,
     /// Blocks of the last record that have not found their place.
     open: Option<crate::json::Items<'a>>,
-    edits: Vec<(Range<usize>, Vec<u8>)>,
+    edits: Vec<(Range<usize>, &'a [u8])>,
     misfit: bool,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Filling<'a, '_> {
 
     fn put(&mut self, hole: Value<'a>, with: Option<Value<'a>>) {
         match with {
-            Some(value) => self.edits.push((hole.span(), value.raw().to_vec())),
+            Some(value) => self.edits.push((hole.span(), value.raw())),
             None => self.misfit = true,
         }
     }
