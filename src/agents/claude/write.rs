@@ -17,14 +17,20 @@ use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
 use crate::stream::World;
+use crate::tokens::Family;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Whose sessions these are.
-pub(super) const CLAUDE: To =
-    To { agent: "claude", title: "Claude Code", home: "CLAUDE_CONFIG_DIR", resume: "claude --resume" };
+pub(super) const CLAUDE: To = To {
+    agent: "claude",
+    title: "Claude Code",
+    family: Family::Anthropic,
+    home: "CLAUDE_CONFIG_DIR",
+    resume: "claude --resume",
+};
 
 /// The client whose lines are written.
 const VERSION: &str = "2.1.332";
@@ -387,7 +393,7 @@ impl Chain<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == CLAUDE.agent {
             true => None,
-            false => counterpart(CLAUDE.agent, &name, input),
+            false => counterpart(source, CLAUDE.agent, &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());
