@@ -9,6 +9,7 @@ mod tests;
 use crate::agents::body::{Body, Target};
 use crate::agents::content::{Part, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Provenance, Step, To, rfc3339, scanned};
+use crate::agents::note;
 use crate::agents::tools::counterpart;
 use crate::agents::{WriteOptions, Writer, Written, shell};
 use crate::json::{Tape, Value, write_escaped, write_string};
@@ -520,8 +521,8 @@ impl Rollout<'_> {
         if !matches!(begun.target, Target::Store(_)) {
             return Ok(());
         }
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = shell::one_line(given.unwrap_or_default());
+        let given = note::title_of(self.hand.options, &begun.session);
+        let title = shell::one_line(&given.unwrap_or_default());
         if title.trim().is_empty() {
             return Ok(());
         }
