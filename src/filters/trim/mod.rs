@@ -25,7 +25,7 @@
 //!
 //! Held: what could still be kept. A step or prompt falls out of this window as soon as the least that everything
 //! behind it can cost exceeds the budget, and goes out as `trimmed` at once. The records stand in a [`Queue`], in
-//! memory up to 16 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
+//! memory up to 8 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
 //! back what follows them, on disk, until a newer one comes.
 //!
 //! Counting: by [`Options::tokenizer`]. Of the default, an estimate, only what stays far from the edge of the budget
