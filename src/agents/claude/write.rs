@@ -612,7 +612,7 @@ impl Chain<'_> {
     /// The line with the title, without its line feed. There always is one: the client shows `(session)`
     /// where the first prompt is no plain text.
     fn title(&self, begun: &Begun) -> Vec<u8> {
-        let title = [note::title_of(&self.hand.options, &begun.session), self.prompts.first.clone()]
+        let title = [note::title_of(self.hand.options, &begun.session), self.prompts.first.clone()]
             .into_iter()
             .flatten()
             .map(|t| shell::one_line(&t).trim().to_owned())
