@@ -6,6 +6,7 @@
     reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
 )]
 
+mod accepted;
 mod budget;
 mod clients;
 mod commands;

@@ -687,7 +687,7 @@ impl Emitter<'_> {
     ) -> Piece<'v> {
         let block = Block::of(value);
         let failed = block.is_error;
-        let content = block.content;
+        let content = block.content.filter(|_| !line.relay.is_some_and(super::relayed::was_empty));
         let mut piece = Piece::text(Role::ToolResult, By::Conversation, value);
         piece.tool = Some(tool);
         piece.tool_call_id = block.result_of;
