@@ -1,4 +1,5 @@
 //! relay-pair: see `--help`.
+use relay::agents;
 use relay::cli::{self, Exit};
 use relay::filters::pair::{Options, Orphans, Pair};
 use relay::pipeline::filter;
@@ -20,7 +21,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-pair | relay-write codex";
-    cli::stage(example, &[], |given: Arguments, stage| {
+    cli::stage(example, &agents::names(), |given: Arguments, stage| {
         let orphans: Orphans = given.orphans.parse()?;
         let mut pair = Pair::new(Options { orphans, check: given.check });
         let mut source = Source::new(stage.input()?, "stdin");

@@ -3,6 +3,7 @@ use clap::builder::PossibleValuesParser;
 use relay::agents::{self, ReadOptions};
 use relay::cli::{self, Exit};
 use relay::pipeline::{read, select::Wanted};
+use relay::stream::Report as _;
 use std::process::ExitCode;
 
 /// Read sessions of a coding agent as a relay stream
@@ -24,7 +25,7 @@ struct Arguments {
     /// Let each session be followed by its subagents
     #[arg(long)]
     subagents: bool,
-    /// Fail at the first bad line instead of skipping it
+    /// Fail at the first bad line instead of skipping it, also at a last line that is cut
     #[arg(long)]
     strict: bool,
 }
@@ -38,7 +39,12 @@ fn main() -> ExitCode {
         let wanted = Wanted { sessions, project, any_project, all, since, until, root, configured };
         let read = ReadOptions { history: history.parse()?, lean, strict, place: None };
         let options = read::Options { agent, wanted, read, subagents, via: stage.via.clone() };
+        let from_stdin = options.wanted.sessions.iter().any(|word| word == "-");
         let whole = read::run(&options, &stage.world, &mut stage.out, &mut stage.report)?;
+        // looked at last: whatever fills the pipe has had its time
+        if !from_stdin && cli::is_fed() {
+            stage.report.say("warning: what is piped in was not read; a session on stdin is named -");
+        }
         Ok(Exit::of_input(whole))
     })
 }

@@ -1,4 +1,5 @@
 //! relay-redact: see `--help`.
+use relay::agents;
 use relay::cli::{self, Exit, Redaction, Stage};
 use relay::pipeline::redact::{Options, run};
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-redact --share | relay-write jsonl -o session.jsonl.zst";
-    cli::stage(example, &[], |given: Arguments, stage| {
+    cli::stage(example, &agents::names(), |given: Arguments, stage| {
         let Redaction { share, pii, rules, only, skip, confidence, host_suffix, .. } = given.redaction;
         let Redaction { allow, map, salt, restore, two_pass, report, check, .. } = given.redaction;
         let options = Options {

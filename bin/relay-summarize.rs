@@ -1,4 +1,5 @@
 //! relay-summarize: see `--help`.
+use relay::agents;
 use relay::cli::{self, Exit, Summarizing};
 use relay::filters::summarize::{Format, Options, Summarize};
 use relay::pipeline::{filter, summarize};
@@ -15,7 +16,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-trim --budget 150000 | relay-summarize | relay-write codex";
-    cli::stage(example, &[], |given: Arguments, stage| {
+    cli::stage(example, &agents::names(), |given: Arguments, stage| {
         let given = given.summarizing;
         let format: Format = given.format.parse()?;
         let language = (given.lang != "auto").then(|| given.lang.parse()).transpose()?;
@@ -24,13 +25,18 @@ fn main() -> ExitCode {
         if let Some(command) = given.exec {
             let command = command.to_string_lossy().into_owned();
             let world = (!given.no_redact).then(|| stage.world.clone());
-            let exec = summarize::exec(command, given.exec_timeout, given.exec_budget, world);
+            let exec = summarize::exec(
+                command,
+                given.exec_timeout,
+                usize::try_from(given.exec_budget).unwrap_or(usize::MAX),
+                world,
+            );
             filter = filter.with_exec(exec);
         }
         let mut source = Source::new(stage.input()?, "stdin");
         filter::run(&mut source, &mut filter, stage.via.clone(), &mut stage.out, &mut stage.report)?;
         for text in filter.take_texts() {
-            stage.out.line(&text)?;
+            stage.out.text(&text)?;
         }
         for warning in filter.take_warnings() {
             stage.report.say(&warning);

@@ -1,8 +1,9 @@
 //! relay-trim: see `--help`.
 use relay::agents;
-use relay::cli::{self, Exit, Trimming};
+use relay::cli::{self, Amount, Exit, Trimming};
 use relay::filters::trim::Options;
 use relay::pipeline::{filter, trim};
+use relay::record::Error;
 use relay::stream::Source;
 use std::process::ExitCode;
 
@@ -24,9 +25,18 @@ fn main() -> ExitCode {
             trim::Configured { window: found.context_window, reserved: found.reserved_tokens }
         };
         let target = t.target.as_deref().map(|target| trim::target(target, window)).transpose()?;
+        let budget = match (t.budget, t.target.as_deref()) {
+            (None, _) => None,
+            (Some(Amount::Tokens(tokens)), _) => Some(tokens),
+            (Some(Amount::Share(share)), Some(target)) => Some(trim::share(target, share, window)?),
+            (Some(Amount::Share(_)), None) => {
+                let hint = Some("say whose: --for codex --budget 80%, or a number: --budget 150k".to_owned());
+                return Err(Error::Usage { what: "--budget in % needs a window".to_owned(), hint }.into());
+            }
+        };
         let usual = target.unwrap_or_else(|| Options::new(0));
         let mut fit = trim::Fit::new(Options {
-            budget: t.budget.unwrap_or(usual.budget),
+            budget: budget.unwrap_or(usual.budget),
             tokenizer: t.tokenizer.parse()?,
             safety: t.safety,
             summary_reserve: t.summary_reserve,

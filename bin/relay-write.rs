@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         let write = WriteOptions {
             root: w.root,
             project: w.project,
-            map_path: w.map_path,
+            map_path: w.map_path.into_iter().map(|(old, new)| (old, stage.world.resolve(&new))).collect(),
             title: w.title,
             dialogue_only: w.dialogue_only,
             note: !w.no_note,

@@ -345,3 +345,69 @@ fn a_folder_is_no_session() {
     let path = typed(&sandbox, "relay-read claude ./src").run().expect_code(3);
     assert!(path.errors().contains("is a folder"), "{}", path.errors());
 }
+
+#[test]
+fn a_word_that_means_nothing_is_nearly_another() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    let title = "Fix the invoice rounding";
+    for (word, hint) in [
+        ("5b0f6f0f", "did you mean session 5b0f6f0e"),
+        ("5b0", "4 or more characters"),
+        (&title.to_uppercase(), "it is session 5b0f6f0e"),
+        ("invoice", "it is session 5b0f6f0e"),
+        ("Fix teh invoice rounding", "it is session 5b0f6f0e"),
+    ] {
+        let out = typed(&sandbox, &format!("relay-read claude '{word}'")).run().expect_code(1);
+        assert!(out.errors().contains(hint), "{word}: {}", out.errors());
+    }
+    let out = typed(&sandbox, "relay-read codex 5b0f6f0e").run().expect_code(1);
+    assert!(out.errors().contains("session of claude: relay-read claude 5b0f6f0e"), "{}", out.errors());
+}
+
+#[test]
+fn the_nearest_project_is_named() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    let project = sandbox.project();
+    for (folder, hint) in [
+        ("project/src/deep", "in the folder above"),
+        ("moved/project", "moved here"),
+        ("", "in a folder below"),
+    ] {
+        std::fs::create_dir_all(sandbox.path(folder)).unwrap();
+        let out = typed(&sandbox, "relay-read claude").folder(sandbox.path(folder)).run().expect_code(1);
+        let command = format!("--project {}", project.display());
+        assert!(out.errors().contains(hint) && out.errors().contains(&command), "{folder}: {}", out.errors());
+    }
+}
+
+#[test]
+fn what_is_piped_into_a_reader_is_not_passed_over_in_silence() {
+    let sandbox = Sandbox::new();
+    let file = session(&sandbox);
+    let fed = format!("cat {} | relay-read claude", file.display());
+    let out = typed(&sandbox, &fed).run();
+    assert!(out.errors().contains("is named -"), "{}", out.errors());
+    for line in
+        [format!("{fed} -"), "relay-read claude </dev/null".to_owned(), "true | relay-read claude".to_owned()]
+    {
+        let out = typed(&sandbox, &line).run().success();
+        assert!(!out.errors().contains("warning"), "{line}: {}", out.errors());
+    }
+}
+
+#[test]
+fn a_cut_file_fails_where_nothing_may_be_skipped() {
+    let sandbox = Sandbox::new();
+    let claude = session(&sandbox);
+    typed(&sandbox, "relay-read claude -q | relay-write codex -q").run().success();
+    let codex = files(&sandbox.home().join(".codex/sessions")).remove(0);
+    for (agent, file) in [("claude", claude), ("codex", codex)] {
+        let whole = std::fs::read(&file).unwrap();
+        std::fs::write(sandbox.project().join("cut.jsonl"), &whole[..whole.len() - 30]).unwrap();
+        typed(&sandbox, &format!("relay-read {agent} ./cut.jsonl")).run().success();
+        let out = typed(&sandbox, &format!("relay-read {agent} ./cut.jsonl --strict")).run().expect_code(3);
+        assert!(out.errors().contains("cut.jsonl:"), "{}", out.errors());
+    }
+}

@@ -6,6 +6,7 @@
     reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
 )]
 
+mod accepted;
 mod budget;
 mod clients;
 mod commands;
@@ -17,7 +18,9 @@ mod pair;
 mod proof;
 mod reading;
 mod redact;
+mod reliability;
 mod seen;
 mod summarize;
 mod support;
 mod trim;
+mod windows;

@@ -66,6 +66,10 @@ pub(super) fn entries(folder: &Path, problems: &mut Problems) -> Vec<Entry> {
     let listing = match fs::read_dir(folder) {
         Ok(listing) => listing,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        // neither is there one below what is no folder
+        Err(e) if e.kind() == std::io::ErrorKind::NotADirectory && fs::symlink_metadata(folder).is_err() => {
+            return Vec::new();
+        }
         Err(e) => {
             unreadable(e);
             return Vec::new();
@@ -166,7 +170,7 @@ pub(super) fn open(path: &Path) -> Result<File> {
     // not even opened when it is no plain file: a pipe would wait for ever
     let kind = fs::metadata(path).map_err(Error::io(&place))?;
     if !kind.is_file() {
-        return Err(Error::input(place, "is no plain file"));
+        return Err(Error::input(place, "is not a plain file"));
     }
     File::open(path).map_err(Error::io(place))
 }

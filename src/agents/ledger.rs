@@ -2,6 +2,7 @@
 //!
 //! A call counts when its result says that it worked. What a shell command does is told by [`shell`].
 
+use crate::record::path::key;
 use crate::record::shell::{self, Effect};
 use crate::record::{FileChange, FileStatus};
 use std::collections::HashMap;
@@ -13,12 +14,15 @@ const OPEN: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Ledger {
     open: HashMap<u64, Vec<(String, Effect)>>,
+    /// By what they are known, however they are spelled.
     files: HashMap<String, Known>,
     clock: u64,
 }
 
 #[derive(Debug)]
 struct Known {
+    /// As the session spells it.
+    path: String,
     status: FileStatus,
     modified_at: Option<String>,
     order: u64,
@@ -72,9 +76,15 @@ impl Ledger {
         }
     }
 
+    /// A file that was put before the model without a call.
+    pub fn shown(&mut self, path: String) {
+        self.record(path, Effect::Read, None, None);
+    }
+
     fn record(&mut self, path: String, effect: Effect, created: Option<bool>, when: Option<String>) {
         self.clock += 1;
-        let before = self.files.get(&path).map(|k| k.status);
+        let key = key(&path).into_owned();
+        let before = self.files.get(&key).map(|k| k.status);
         let status = match (effect, before) {
             (Effect::Read, Some(_)) => return,
             (Effect::Read, None) => FileStatus::Read,
@@ -88,16 +98,16 @@ impl Ledger {
             },
         };
         let modified_at = if status == FileStatus::Read { None } else { when };
-        self.files.insert(path, Known { status, modified_at, order: self.clock });
+        self.files.insert(key, Known { path, status, modified_at, order: self.clock });
     }
 
     /// The files, the one changed last at the end.
     pub fn snapshot(self) -> Vec<FileChange> {
-        let mut files: Vec<_> = self.files.into_iter().collect();
-        files.sort_by_key(|(_, known)| known.order);
+        let mut files: Vec<_> = self.files.into_values().collect();
+        files.sort_by_key(|known| known.order);
         files
             .into_iter()
-            .map(|(path, k)| FileChange { path, status: k.status, modified_at: k.modified_at })
+            .map(|k| FileChange { path: k.path, status: k.status, modified_at: k.modified_at })
             .collect()
     }
 }

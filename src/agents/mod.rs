@@ -9,10 +9,12 @@ pub mod codex;
 mod content;
 mod files;
 mod handover;
+mod image;
 pub mod ledger;
 mod note;
 mod paths;
 mod restore;
+mod served;
 mod shell;
 mod speech;
 mod tools;
@@ -201,7 +203,7 @@ pub struct ReadOptions {
     pub history: History,
     /// The live conversation only: no dropped records, no `native`, no `extra`.
     pub lean: bool,
-    /// The first bad line fails the session instead of being skipped.
+    /// The first bad line fails the session instead of being skipped, a last line that is cut, too.
     pub strict: bool,
     /// Folder of the store in which the session was found, for files it refers to.
     pub place: Option<PathBuf>,
@@ -214,8 +216,8 @@ pub struct WriteOptions {
     pub root: Option<PathBuf>,
     /// Directory of the new session instead of the source's.
     pub project: Option<PathBuf>,
-    /// Pairs of path prefixes, another machine's and this one's.
-    pub map_path: Vec<(String, String)>,
+    /// Pairs of folders, another machine's (see [`crate::record::path`]) and this one's.
+    pub map_path: Vec<(String, PathBuf)>,
     /// Title instead of the source's.
     pub title: Option<String>,
     /// Text turns only.

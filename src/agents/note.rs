@@ -3,7 +3,7 @@
 use super::paths::mapped;
 use super::shell::one_line;
 use super::{AGENTS, WriteOptions};
-use crate::record::{Error, FileChange, FileStatus, Result, Session};
+use crate::record::{Error, FileChange, FileStatus, Result, Session, path};
 use crate::stream::World;
 use crate::tokens::{Family, estimate};
 use jiff::Timestamp;
@@ -148,15 +148,16 @@ impl Note<'_> {
     }
 
     fn file(&self, file: &FileChange) -> String {
-        let path = self.place(&file.path);
-        let inside = path.strip_prefix(self.project).ok();
+        let place = self.place(&file.path);
+        let inside = place.strip_prefix(self.project).ok();
         let name = inside.map_or_else(|| file.path.clone(), |p| p.display().to_string());
         let mut line = format!("\n- {} {}", shown(&name), word(file.status));
         let at = file.modified_at.as_deref().and_then(|t| t.parse::<Timestamp>().ok());
         if let Some(at) = at {
             let _ = write!(line, " {at:.0}");
         }
-        if let Some(since) = inside.and_then(|inside| since(self.project, inside, file.status, at)) {
+        let windows = path::is_of_windows(&file.path);
+        if let Some(since) = inside.and_then(|inside| since(self.project, inside, windows, file.status, at)) {
             line.push_str(", ");
             line.push_str(since);
         }
@@ -165,10 +166,10 @@ impl Note<'_> {
 
     /// Where a path of the source is here: below the project what was below its directory.
     fn place(&self, path: &str) -> PathBuf {
-        let own = self.session.working_directory.as_deref().map(Path::new);
-        match own.and_then(|own| Path::new(path).strip_prefix(own).ok()) {
+        let own = self.session.working_directory.as_deref();
+        match own.and_then(|own| path::inside(&path::joined(Some(own), path), own)) {
             Some(rest) => self.project.join(rest),
-            None if Path::new(path).is_relative() => self.project.join(path),
+            None if !path::is_absolute(path) => self.project.join(path),
             None => mapped(path, &self.options.map_path),
         }
     }
@@ -201,8 +202,15 @@ impl Note<'_> {
     }
 }
 
-/// What became of a file since the session changed it, by a look at its name and times alone.
-fn since(project: &Path, inside: &Path, status: FileStatus, at: Option<Timestamp>) -> Option<&'static str> {
+/// What became of a file since the session changed it, by a look at its name and times alone. Names from Windows may
+/// be spelled here with other letters, small or capital.
+fn since(
+    project: &Path,
+    inside: &Path,
+    windows: bool,
+    status: FileStatus,
+    at: Option<Timestamp>,
+) -> Option<&'static str> {
     // a `..` or a link could lead out of the project, where relay has nothing to look at
     if inside.components().any(|c| !matches!(c, Component::Normal(_))) {
         return None;
@@ -210,8 +218,17 @@ fn since(project: &Path, inside: &Path, status: FileStatus, at: Option<Timestamp
     let mut path = project.to_owned();
     let mut parts = inside.components().peekable();
     while let Some(part) = parts.next() {
+        let folder = path.clone();
         path.push(part);
-        let found = match std::fs::symlink_metadata(&path) {
+        let mut found = std::fs::symlink_metadata(&path);
+        if windows
+            && found.is_err()
+            && let Some(other) = spelled_otherwise(&folder, part.as_os_str().to_str()?)
+        {
+            path = other;
+            found = std::fs::symlink_metadata(&path);
+        }
+        let found = match found {
             Ok(found) => found,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 return (status != FileStatus::Deleted).then_some("gone now");
@@ -233,6 +250,13 @@ fn since(project: &Path, inside: &Path, status: FileStatus, at: Option<Timestamp
         return Some(if later > 2 { "changed since" } else { "unchanged since" });
     }
     None
+}
+
+/// The entry of a folder that has this name but for capitals.
+fn spelled_otherwise(folder: &Path, name: &str) -> Option<PathBuf> {
+    let name = name.to_lowercase();
+    let mut entries = std::fs::read_dir(folder).ok()?.filter_map(std::result::Result::ok);
+    entries.find(|e| e.file_name().to_str().is_some_and(|n| n.to_lowercase() == name)).map(|e| e.path())
 }
 
 fn word(status: FileStatus) -> &'static str {
@@ -379,7 +403,7 @@ mod tests {
         std::fs::write(outside.path().join("x"), "").unwrap();
         let project = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), project.path().join("link")).unwrap();
-        assert_eq!(since(project.path(), Path::new("link/x"), FileStatus::Created, None), None);
+        assert_eq!(since(project.path(), Path::new("link/x"), false, FileStatus::Created, None), None);
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Command lines for a POSIX shell.
 
-use crate::record::{Error, Result};
+use crate::record::{Error, Result, is_hidden};
 
 /// A word that the shell reads back as this very text.
 ///
 /// # Errors
-/// The text holds characters that a terminal would act on or that would hide what the line does: control
-/// characters, line separators, and marks that turn the direction of writing.
+/// The text holds characters that a terminal would act on or that would hide what the line does: see [`is_hidden`].
 pub(in crate::agents) fn quoted(text: &str) -> Result<String> {
     if let Some(c) = text.chars().find(|&c| is_hidden(c)) {
         return Err(Error::Failed {
@@ -25,12 +24,6 @@ pub(in crate::agents) fn quoted(text: &str) -> Result<String> {
 /// See [`quoted`].
 pub(in crate::agents) fn in_directory(directory: &str, command: &str) -> Result<String> {
     Ok(format!("cd -- {} && {command}", quoted(directory)?))
-}
-
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
-        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Text on one line without characters that a terminal would act on; each becomes a space.
@@ -53,7 +46,7 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_act_on_is_refused() {
-        for text in ["a\nb", "\u{1b}[2J", "\u{7f}", "\u{9b}", "\u{202e}gpj"] {
+        for text in ["a\nb", "\u{1b}[2J", "\u{7f}", "\u{9b}", "\u{202e}gpj", "a\u{200b}b", "x\u{e0041}"] {
             assert!(quoted(text).is_err(), "{text:?}");
         }
         assert_eq!(one_line("a\n\u{202e}b"), "a  b");

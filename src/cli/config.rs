@@ -3,11 +3,15 @@
 //! Everything in it is optional. A key that means nothing is an error that names the right one: a
 //! setting that is silently ignored is worse than none.
 
+use super::size::size;
 use crate::record::{Error, Result};
 use crate::stream::{World, nearest};
+use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use toml::{Table, Value};
+use toml::Spanned;
 
 /// What the configuration file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,64 +48,44 @@ impl Config {
             Some(base.or_else(|| Some(world.home()?.join(".config")))?.join("relay/config.toml"))
         };
         let Some(path) = named.clone().or_else(usual) else { return Ok(Config::default()) };
+        let place = path.display().to_string();
+        // a HOME that is no folder, such as /dev/null, has no configuration
+        let none = |e: &std::io::Error| {
+            named.is_none() && matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+        };
+        match std::fs::metadata(&path) {
+            // a pipe would be waited for
+            Ok(kind) if kind.file_type().is_fifo() || kind.is_dir() => {
+                return Err(Error::failed(format!("{place}: is not a plain file")));
+            }
+            Err(e) if none(&e) => return Ok(Config::default()),
+            _ => {}
+        }
         match std::fs::read_to_string(&path) {
-            Ok(text) => Config::parse(&text, &path.display().to_string(), world, agents),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && named.is_none() => Ok(Config::default()),
-            Err(e) => Err(Error::io(path.display().to_string())(e)),
+            Ok(text) => Config::parse(&text, &place, world, agents),
+            Err(e) if none(&e) => Ok(Config::default()),
+            Err(e) => Err(Error::io(place)(e)),
         }
     }
 
     fn parse(text: &str, place: &str, world: &World, agents: &[&str]) -> Result<Config> {
-        let table: Table = text.parse().map_err(|e: toml::de::Error| {
-            let line = e.span().map_or(1, |s| 1 + text.bytes().take(s.start).filter(|b| *b == b'\n').count());
-            wrong(&format!("{place}:{line}"), e.message().to_owned(), None)
-        })?;
-        let file = File { text, place };
-        let mut config = Config::default();
-        for (key, value) in &table {
-            match key.as_str() {
-                "agents" => {
-                    for (name, settings) in file.table(key, value)? {
-                        if !agents.contains(&name.as_str()) {
-                            return Err(file.unknown("agents", name, agents));
-                        }
-                        let section = format!("agents.{name}");
-                        let agent = config.agents.entry(name.clone()).or_default();
-                        for (key, value) in file.table(&section, settings)? {
-                            match key.as_str() {
-                                "session_root" => {
-                                    agent.session_root =
-                                        Some(world.resolve(Path::new(file.text(key, value)?)))
-                                }
-                                "context_window" => agent.context_window = Some(file.count(key, value)?),
-                                "reserved_tokens" => agent.reserved_tokens = Some(file.count(key, value)?),
-                                _ => {
-                                    let known = ["session_root", "context_window", "reserved_tokens"];
-                                    return Err(file.unknown(&section, key, &known));
-                                }
-                            }
-                        }
-                    }
-                }
-                "relay" => {
-                    for (key, value) in file.table(key, value)? {
-                        match key.as_str() {
-                            "summary_max_tokens" => config.summary_max_tokens = Some(file.count(key, value)?),
-                            "tool_call_keep_recent" => {
-                                config.tool_call_keep_recent = Some(file.count(key, value)?)
-                            }
-                            _ => {
-                                return Err(file.unknown(
-                                    "relay",
-                                    key,
-                                    &["summary_max_tokens", "tool_call_keep_recent"],
-                                ));
-                            }
-                        }
-                    }
-                }
-                _ => return Err(file.unknown("", key, &["agents", "relay"])),
+        let file: File = toml::from_str(text).map_err(|e| misread(&e, text, place))?;
+        let mut config = Config {
+            agents: BTreeMap::new(),
+            summary_max_tokens: file.relay.summary_max_tokens.map(|n| n.0),
+            tool_call_keep_recent: file.relay.tool_call_keep_recent.map(|n| n.0),
+        };
+        for (name, found) in file.agents {
+            if !agents.contains(&name.get_ref().as_str()) {
+                let at = line_of(text, place, Some(name.span()));
+                return Err(unknown(&at, name.get_ref(), agents));
             }
+            let agent = Agent {
+                session_root: found.session_root.map(|root| world.resolve(&root)),
+                context_window: found.context_window.map(|n| n.0),
+                reserved_tokens: found.reserved_tokens.map(|n| n.0),
+            };
+            config.agents.insert(name.into_inner(), agent);
         }
         Ok(config)
     }
@@ -117,54 +101,87 @@ impl Config {
     }
 }
 
+/// The file as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    agents: BTreeMap<Spanned<String>, AgentTable>,
+    #[serde(default)]
+    relay: RelayTable,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AgentTable {
+    session_root: Option<PathBuf>,
+    context_window: Option<Size>,
+    reserved_tokens: Option<Size>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RelayTable {
+    summary_max_tokens: Option<Size>,
+    tool_call_keep_recent: Option<Size>,
+}
+
+/// A number, or a text such as `"150k"`.
+#[derive(Debug, Clone, Copy)]
+struct Size(u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Size, D::Error> {
+        struct Visit;
+        impl serde::de::Visitor<'_> for Visit {
+            type Value = Size;
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("a number, 0 or more, such as 150000 or \"150k\"")
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> std::result::Result<Size, E> {
+                let unexpected = serde::de::Unexpected::Signed(n);
+                u64::try_from(n).map(Size).map_err(|_| E::invalid_value(unexpected, &self))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> std::result::Result<Size, E> {
+                Ok(Size(n))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> std::result::Result<Size, E> {
+                let unexpected = serde::de::Unexpected::Str(text);
+                size(text).map(Size).map_err(|_| E::invalid_value(unexpected, &self))
+            }
+        }
+        from.deserialize_any(Visit)
+    }
+}
+
 fn wrong(place: &str, what: String, hint: Option<String>) -> Error {
     Error::Usage { what: format!("{place}: {}", what.replace('\n', " ")), hint }
 }
 
-/// The file, for errors.
-struct File<'a> {
-    text: &'a str,
-    place: &'a str,
+/// `FILE:LINE` of a part of the text.
+fn line_of(text: &str, place: &str, span: Option<std::ops::Range<usize>>) -> String {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or("");
+    format!("{place}:{}", before.matches('\n').count() + 1)
 }
 
-impl File<'_> {
-    /// The line on which a key is first written: a table does not remember where it came from.
-    fn at(&self, key: &str) -> String {
-        let found = self.text.lines().position(|line| {
-            line.split(['=', '#'])
-                .next()
-                .is_some_and(|head| head.split(['[', ']', '.', '"', '\'', ' ', '\t']).any(|word| word == key))
-        });
-        match found {
-            Some(n) => format!("{}:{}", self.place, n + 1),
-            None => self.place.to_owned(),
+fn unknown(at: &str, key: &str, known: &[&str]) -> Error {
+    let hint = match nearest(key, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    wrong(at, format!("unknown key `{key}`"), Some(hint))
+}
+
+/// What is wrong with the file, and where. Of a key that it does not know serde says, in words, which there are.
+fn misread(e: &toml::de::Error, text: &str, place: &str) -> Error {
+    let at = line_of(text, place, e.span());
+    let words: Vec<&str> = e.message().split('`').collect();
+    match words.as_slice() {
+        ["unknown field ", key, ", expected " | ", expected one of ", known @ ..] => {
+            let known: Vec<&str> = known.iter().step_by(2).copied().filter(|k| !k.is_empty()).collect();
+            unknown(&at, key, &known)
         }
-    }
-
-    fn unknown(&self, section: &str, key: &str, known: &[&str]) -> Error {
-        let hint = match nearest(key, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known here: {}", known.join(", ")),
-        };
-        let what = match section {
-            "" => format!("unknown key `{key}`"),
-            _ => format!("unknown key `{key}` in [{section}]"),
-        };
-        wrong(&self.at(key), what, Some(hint))
-    }
-
-    fn table<'v>(&self, key: &str, value: &'v Value) -> Result<&'v Table> {
-        let last = key.rsplit('.').next().unwrap_or(key);
-        value.as_table().ok_or_else(|| wrong(&self.at(last), format!("`{key}` must be a table"), None))
-    }
-
-    fn text<'v>(&self, key: &str, value: &'v Value) -> Result<&'v str> {
-        value.as_str().ok_or_else(|| wrong(&self.at(key), format!("`{key}` must be a text"), None))
-    }
-
-    fn count(&self, key: &str, value: &Value) -> Result<u64> {
-        let number = value.as_integer().and_then(|n| u64::try_from(n).ok());
-        number.ok_or_else(|| wrong(&self.at(key), format!("`{key}` must be a number, 0 or more"), None))
+        _ => wrong(&at, e.message().to_owned(), None),
     }
 }
 
@@ -183,7 +200,7 @@ mod tests {
     #[test]
     fn every_documented_key_is_taken() {
         let config = parse(
-            "[agents.claude]\nsession_root = \"~/.claude/projects\"\ncontext_window = 200000\nreserved_tokens = 50000\n\
+            "[agents.claude]\nsession_root = \"~/.claude/projects\"\ncontext_window = \"200k\"\nreserved_tokens = 50000\n\
              [relay]\nsummary_max_tokens = 2000\ntool_call_keep_recent = 5\n",
         )
         .unwrap();
@@ -205,18 +222,34 @@ mod tests {
         assert_eq!(says("[agent]\n"), "config.toml:1: unknown key `agent` | did you mean `agents`?");
         assert_eq!(
             says("# x\n[agents.cluade]\n"),
-            "config.toml:2: unknown key `cluade` in [agents] | did you mean `claude`?"
+            "config.toml:2: unknown key `cluade` | did you mean `claude`?"
         );
         assert_eq!(
-            says("[agents.codex]\ncontext_widow = 1\n"),
-            "config.toml:2: unknown key `context_widow` in [agents.codex] | did you mean `context_window`?"
+            says("[agents.claude]\ncontext_window = 1\n\n[agents.codex]\ncontext_widow = 1\n"),
+            "config.toml:5: unknown key `context_widow` | did you mean `context_window`?"
         );
-        assert!(says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens"));
-        assert_eq!(
-            says("[relay]\nsummary_max_tokens = -1\n"),
-            "config.toml:2: `summary_max_tokens` must be a number, 0 or more | "
+        assert!(
+            says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens, tool_call_keep_recent")
         );
-        assert!(says("relay = 3\n").starts_with("config.toml:1: `relay` must be a table"));
+        // the wrong line is named where the same key is right elsewhere
+        let twice = "[agents.claude]\ncontext_window = 1\n[agents.codex]\ncontext_window = -1\n";
+        assert!(
+            says(twice)
+                .starts_with("config.toml:4: invalid value: integer `-1`, expected a number, 0 or more")
+        );
+        for (text, line) in [
+            ("# summary_max_tokens = 3\n[relay]\nsummary_max_tokens = \"many\"\n", 3),
+            ("[relay]\n\nsummary_max_tokens = 1.5\n", 3),
+            ("relay = 3\n", 1),
+            ("x = \"\"\"\n[agents.codex]\n\"\"\"\n", 1),
+            ("agents.codex.context_window = 1\nagents.codex.context_widow = 1\n", 2),
+            ("agents = { codex = { context_window = 1 }, cluade = { } }\n", 1),
+            ("[agents.codex]\nsession_root = 7\n", 2),
+            ("[relay]\nsummary_max_tokens = 1\nsummary_max_tokens = 2\n", 3),
+            ("\n\n[agents]\ncodex = 7\n", 4),
+        ] {
+            assert!(says(text).starts_with(&format!("config.toml:{line}: ")), "{text}: {}", says(text));
+        }
         assert!(says("[relay\n").starts_with("config.toml:1: "));
     }
 
@@ -241,6 +274,9 @@ mod tests {
             Some(3)
         );
         assert_eq!(load(&[("HOME", "/nowhere")]).unwrap(), None);
+        assert_eq!(load(&[("HOME", "/dev/null")]).unwrap(), None);
+        assert!(load(&[("RELAY_CONFIG", "/dev/null/x")]).is_err());
+        assert_eq!(load(&[("RELAY_CONFIG", "/dev/null")]).unwrap(), None);
         assert_eq!(load(&[]).unwrap(), None);
         let missing = load(&[("RELAY_CONFIG", &text("none.toml"))]).unwrap_err().to_string();
         assert!(missing.ends_with("none.toml: no such file or directory"), "{missing}");

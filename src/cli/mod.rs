@@ -22,6 +22,7 @@
 mod config;
 mod progress;
 mod redact;
+mod size;
 mod summarize;
 mod terminal;
 mod trim;
@@ -29,18 +30,21 @@ mod write;
 
 pub use config::{Agent as AgentConfig, Config};
 pub use redact::Redaction;
+pub use size::{Amount, amount, positive, seconds, size};
 pub use summarize::Summarizing;
-pub use terminal::{is_unsafe, safe, safe_json};
+pub use terminal::{safe, safe_json, safe_lines};
 pub use trim::Trimming;
 pub use write::Writing;
 
 use crate::record::{Abort, Error, Result, Via};
-use crate::stream::{Input, Output, Report as _, Sink, World, one_by_one};
+use crate::stream::{Input, Output, Report as _, Sink, World, longest_line, one_by_one};
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -61,6 +65,9 @@ struct Common {
     /// Do not note this command in the session's `via`
     #[arg(long)]
     no_via: bool,
+    /// Refuse input with a line of more bytes than this: 512m, 2g
+    #[arg(long, value_name = "BYTES", default_value = "512m", value_parser = positive)]
+    max_line: u64,
 }
 
 /// How a command that did its work ends.
@@ -121,6 +128,13 @@ impl Stage {
     }
 }
 
+/// Whether a pipe with bytes in it is standard input.
+pub fn is_fed() -> bool {
+    let stdin = io::stdin();
+    let pipe = std::fs::metadata("/dev/stdin").is_ok_and(|kind| kind.file_type().is_fifo());
+    pipe && rustix::io::ioctl_fionread(&stdin).is_ok_and(|waiting| waiting > 0)
+}
+
 /// Standard output. On a terminal, what could harm it is escaped.
 pub struct Stdout {
     output: Output,
@@ -136,6 +150,15 @@ impl Stdout {
     pub fn line(&mut self, text: &str) -> Result<()> {
         match self.terminal {
             true => self.output.put(safe(text).as_bytes()),
+            false => self.output.put(text.as_bytes()),
+        }?;
+        self.output.flush()
+    }
+
+    /// Prints a text of several lines.
+    pub fn text(&mut self, text: &str) -> Result<()> {
+        match self.terminal {
+            true => self.output.put(safe_lines(text).as_bytes()),
             false => self.output.put(text.as_bytes()),
         }?;
         self.output.flush()
@@ -169,8 +192,10 @@ pub struct Report {
 impl Report {
     /// Prints one line. Not being able to complain is no reason to fail: there is no one left to tell.
     fn print(&mut self, head: &str, text: &str) {
-        self.progress.clear();
-        let _ = writeln!(io::stderr(), "{head}: {}", safe(text));
+        let mut line = self.progress.wiped().to_owned();
+        // one write, so that lines of the commands of a pipe do not mix; writing into a String cannot fail
+        let _ = writeln!(line, "{head}: {}", safe(text));
+        let _ = io::stderr().write_all(line.as_bytes());
     }
 
     /// Whether people look at it rather than a file or program.
@@ -254,6 +279,7 @@ fn run<A: Parser>(
         Err(Stop::Usage(e)) => return finish(out, report, stream, Err(e.into())),
     };
     report.quiet = common.quiet;
+    longest_line(common.max_line);
     report.progress = Progress::new(common.progress && io::stderr().is_terminal());
     let surroundings = || -> Result<_> {
         let world = World::of_process()?;
@@ -354,7 +380,7 @@ fn options(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let mut found = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if matches!(id, "quiet" | "progress") {
+        if matches!(id, "quiet" | "progress" | "max_line") {
             continue;
         }
         let given = matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);

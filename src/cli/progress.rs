@@ -39,13 +39,18 @@ impl Progress {
         self.drawn = Some(Instant::now());
         self.shown = true;
         // a progress line that cannot be drawn is not worth failing for
-        let _ = write!(std::io::stderr(), "\r\x1b[K{name}: {records} records");
+        let line = format!("\r\x1b[K{name}: {records} records");
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
 
     /// Wipes the line.
     pub(super) fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+        // an empty write is none
+        let _ = std::io::stderr().write_all(self.wiped().as_bytes());
+    }
+
+    /// What wipes the line, to be printed in front of something else.
+    pub(super) fn wiped(&mut self) -> &'static str {
+        if std::mem::take(&mut self.shown) { "\r\x1b[K" } else { "" }
     }
 }

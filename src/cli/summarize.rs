@@ -1,5 +1,6 @@
 //! Arguments of relay-summarize.
 
+use super::size::{positive, seconds, size};
 use clap::Args;
 
 /// How to summarise.
@@ -7,7 +8,7 @@ use clap::Args;
 pub struct Summarizing {
     /// Size of the summary in o200k tokens [default: what relay-trim set aside, else summary_max_tokens of the
     /// configuration, else 2000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub max_tokens: Option<u64>,
     /// Tell of the whole conversation, not only of what was left out
     #[arg(long)]
@@ -21,12 +22,12 @@ pub struct Summarizing {
     /// Have this shell command make prose of ledger and transcript, which it gets on stdin
     #[arg(long, value_name = "CMD")]
     pub exec: Option<std::ffi::OsString>,
-    /// Give the command so many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "exec")]
+    /// Give the command so much time: 120 (seconds), 2m
+    #[arg(long, value_name = "TIME", default_value = "120", value_parser = seconds, requires = "exec")]
     pub exec_timeout: u64,
     /// Give the command at most so many tokens of the transcript, the newest
-    #[arg(long, value_name = "N", default_value_t = 100_000, requires = "exec")]
-    pub exec_budget: usize,
+    #[arg(long, value_name = "N", default_value = "100k", value_parser = size, requires = "exec")]
+    pub exec_budget: u64,
     /// Give the command the transcript as it is, secrets and all
     #[arg(long, requires = "exec")]
     pub no_redact: bool,

@@ -1,20 +1,13 @@
 //! Text of sessions is untrusted: it must not move the cursor, change the title of the window or turn
 //! the line around.
 
+use crate::record::is_hidden;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal may do more with this character than draw it: control characters of both sets,
-/// marks that change the direction of text (Unicode UAX #9), separators of lines, invisible tags.
-pub fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
 /// The text as one line that is safe to print: what is unsafe is spelled out.
 pub fn safe(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unsafe) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -23,7 +16,7 @@ pub fn safe(text: &str) -> Cow<'_, str> {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            c if is_unsafe(c) => {
+            c if is_hidden(c) => {
                 // writing into a String cannot fail
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
@@ -33,20 +26,28 @@ pub fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A text of several lines, each of them safe.
+pub fn safe_lines(text: &str) -> Cow<'_, str> {
+    match text.contains(|c| c != '\n' && is_hidden(c)) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.split('\n').map(safe).collect::<Vec<_>>().join("\n")),
+    }
+}
+
 /// A line of JSON in which what is unsafe is escaped; its value stays the same.
 pub fn safe_json(line: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(line) else {
         return Cow::Owned(
-            String::from_utf8_lossy(line).chars().filter(|c| !is_unsafe(*c)).collect::<String>().into_bytes(),
+            String::from_utf8_lossy(line).chars().filter(|c| !is_hidden(*c)).collect::<String>().into_bytes(),
         );
     };
-    if !text.contains(is_unsafe) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut units = [0u16; 2];
     for c in text.chars() {
-        if is_unsafe(c) && c != '\t' {
+        if is_hidden(c) && c != '\t' {
             for unit in c.encode_utf16(&mut units) {
                 let _ = write!(out, "\\u{unit:04x}");
             }
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!(safe("a\nb\u{1b}]0;x\u{7}"), "a\\nb\\u{1b}]0;x\\u{7}");
         assert_eq!(safe("exe\u{202e}gpj \u{9b}2J"), "exe\\u{202e}gpj \\u{9b}2J");
         for c in (0..=0x10ffff).filter_map(char::from_u32) {
-            assert!(!safe(&format!("x{c}y")).contains(is_unsafe));
+            assert!(!safe(&format!("x{c}y")).contains(is_hidden));
         }
     }
 
@@ -75,7 +76,7 @@ mod tests {
     fn escaped_json_has_the_same_value() {
         let line = "{\"a\":\"x\u{202e}y\u{85}\u{e0041}\u{7f}é\"}".as_bytes();
         let shown = safe_json(line);
-        assert!(!String::from_utf8(shown.to_vec()).unwrap().contains(is_unsafe));
+        assert!(!String::from_utf8(shown.to_vec()).unwrap().contains(is_hidden));
         let value = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
         assert_eq!(value(&shown), value(line));
     }

@@ -1,20 +1,22 @@
 //! Arguments of relay-trim.
 
+use super::size::{Amount, amount, positive, size};
 use clap::Args;
 
 /// How a conversation is fitted into a window.
 #[derive(Debug, Clone, Args)]
 #[command(group = clap::ArgGroup::new("size").required(true).multiple(true))]
 pub struct Trimming {
-    /// All that may be written, in tokens: what is kept, the summary and the note
-    #[arg(long, value_name = "TOKENS", group = "size", value_parser = clap::value_parser!(u64).range(1..))]
-    pub budget: Option<u64>,
+    /// All that may be written, in tokens: what is kept, the summary and the note; 150000, 150k, or 80% of the
+    /// window of --for
+    #[arg(long, value_name = "TOKENS", group = "size", value_parser = amount)]
+    pub budget: Option<Amount>,
     /// Fit the window of this agent, less what it keeps free: AGENT or AGENT:MODEL; with --budget, only count as it
     /// counts [default: as the dearest does]
     #[arg(id = "target", long = "for", group = "size", value_name = "AGENT[:MODEL]")]
     pub target: Option<String>,
     /// Set so many tokens aside for the summary [default: 60 % of the budget, at most 4000]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = size)]
     pub summary_reserve: Option<u64>,
     /// Count by: estimate (exactly where it matters), o200k, cl100k, or simple (CJK / 1.5 + rest / 4)
     #[arg(long, default_value = "estimate", value_parser = ["estimate", "o200k", "cl100k", "simple"])]
@@ -23,10 +25,10 @@ pub struct Trimming {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub safety: Option<f64>,
     /// Leave so many of the newest tool results whole [default: 5]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = size)]
     pub keep_tools: Option<u64>,
     /// Keep at most so many turns [default: no such limit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub recent_turns: Option<u64>,
     /// Leave trimmed records out of the stream instead of marking them
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! Arguments of relay-write.
 
+use crate::record::path::{is_absolute, is_of_windows};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -18,9 +19,10 @@ pub struct Writing {
     /// Go on in this directory [default: the session's own, which must exist]
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Read paths of another machine that begin with OLD as paths that begin with NEW
+    /// Read paths of another machine that begin with OLD as paths that begin with NEW: /Users/me=/home/me,
+    /// 'C:\Users\me\shop=.'
     #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
-    pub map_path: Vec<(String, String)>,
+    pub map_path: Vec<(String, PathBuf)>,
     /// Give the new session this title [default: the source's]
     #[arg(long)]
     pub title: Option<String>,
@@ -55,12 +57,16 @@ pub struct Writing {
     pub resume: bool,
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// OLD is absolute on its own machine, or begins with a placeholder of relay-redact. NEW is a path of this one.
+fn pair(text: &str) -> Result<(String, PathBuf), String> {
+    let good = |old: &str| is_absolute(old) || old.starts_with("<REDACTED:");
     match text.split_once('=') {
-        Some((old, new)) if old.starts_with('/') && new.starts_with('/') => {
-            Ok((old.to_owned(), new.to_owned()))
+        Some((old, new)) if good(old) && !new.is_empty() && !is_of_windows(new) => {
+            Ok((old.to_owned(), PathBuf::from(new)))
         }
-        _ => Err("expected two absolute paths, OLD=NEW".to_owned()),
+        _ => Err("expected OLD=NEW, an absolute path of the other machine and a folder of this one: \
+                  /Users/me=/home/me, or 'C:\\Users\\me\\shop=.'"
+            .to_owned()),
     }
 }
 
@@ -69,9 +75,19 @@ mod tests {
     use super::pair;
 
     #[test]
-    fn a_map_is_two_absolute_paths() {
-        assert_eq!(pair("/Users/a=/home/a"), Ok(("/Users/a".into(), "/home/a".into())));
-        for wrong in ["", "/a", "a=/b", "/a=b", "/a="] {
+    fn a_map_is_an_absolute_path_and_a_folder() {
+        for (old, new) in [
+            ("/Users/a", "/home/a"),
+            ("/a", "b"),
+            (r"C:\Users\a", "."),
+            ("c:/x", "~/x"),
+            (r"\\server\share\x", "/x"),
+            ("/home/<REDACTED:home:1>", "/home/a"),
+            ("<REDACTED:home:1>/x", "/home/a"),
+        ] {
+            assert_eq!(pair(&format!("{old}={new}")), Ok((old.into(), new.into())));
+        }
+        for wrong in ["", "/a", "a=/b", "/a=", "=/a", r"/a=C:\x", "C:x=/a"] {
             assert!(pair(wrong).is_err(), "{wrong}");
         }
     }

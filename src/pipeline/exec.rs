@@ -2,21 +2,21 @@
 
 use crate::agents::OWN_FOLDER;
 use crate::record::{Error, Result};
-use crate::stream::Runner;
+use crate::stream::{Leftover, Runner, guarded};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::fs::Permissions;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Most bytes that are read of what a command prints.
 const PRINTED: u64 = 1 << 20;
 
-/// How often it is looked whether a command has ended.
-const LOOK: Duration = Duration::from_millis(20);
-
 /// Runs `sh -c COMMAND` in an empty temporary folder, as a process group of its own, and ends all of it when the
-/// time is over. An agent that the command starts keeps its session under that folder's name, which begins with
+/// time is over, and when a signal ends relay. An agent that the command starts keeps its session under that folder's name, which begins with
 /// [`OWN_FOLDER`]: `relay-read` never chooses such a session by itself.
 #[derive(Debug, Clone)]
 pub struct Shell {
@@ -26,25 +26,32 @@ pub struct Shell {
 
 impl Runner for Shell {
     fn run(&mut self, command: &str, input: &[u8]) -> Result<Vec<u8>> {
-        let folder = tempfile::Builder::new()
-            .prefix(OWN_FOLDER)
-            .tempdir()
-            .map_err(|e| Error::failed(format!("no temporary folder: {e}")))?;
+        let (folder, _folder_guard) = guarded(|| {
+            let folder = tempfile::Builder::new()
+                .prefix(OWN_FOLDER)
+                .permissions(Permissions::from_mode(0o700))
+                .tempdir()
+                .map_err(|e| Error::failed(format!("no temporary folder: {e}")))?;
+            let path = folder.path().to_owned();
+            Ok((folder, vec![Leftover::Tree(path)]))
+        })?;
         let until = Instant::now() + self.timeout;
-        let mut child = Command::new("sh")
-            .arg("-c")
-            .arg(command)
-            .current_dir(folder.path())
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| Error::failed(format!("sh could not be started: {e}")))?;
+        let (mut child, group_guard) = guarded(|| {
+            let child = Command::new("sh")
+                .arg("-c")
+                .arg(command)
+                .current_dir(folder.path())
+                .process_group(0)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .map_err(|e| Error::failed(format!("sh could not be started: {e}")))?;
+            let leader = Pid::from_child(&child);
+            Ok((child, vec![Leftover::Group(leader)]))
+        })?;
         let outcome = self.attend(&mut child, input.to_vec(), until);
-        // what it has left behind in its group ends with it
-        end_group(child.id());
-        let _ = child.wait();
+        drop(group_guard);
         outcome
     }
 }
@@ -57,14 +64,12 @@ impl Shell {
         }
         let printed = gathered(child.stdout.take());
         let said = gathered(child.stderr.take());
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() >= until => return Err(self.late()),
-                Ok(None) => std::thread::sleep(LOOK),
-                Err(e) => return Err(Error::failed(format!("it cannot be waited for: {e}"))),
-            }
-        };
+        let ended = self.ended(child, until);
+        // what it has left behind in its group ends with it; the leader has not been taken note of yet, so that no
+        // other group can have its number
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+        let status = child.wait().map_err(|e| Error::failed(format!("it cannot be waited for: {e}")))?;
+        ended?;
         let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
         if !status.success() {
             let said = said.recv_timeout(Duration::from_millis(500)).unwrap_or_default();
@@ -74,6 +79,26 @@ impl Shell {
             return Err(Error::failed(format!("{status}{colon}{last}")));
         }
         printed.recv_timeout(left()).map_err(|_| self.late())
+    }
+
+    /// Waits until the command has ended or the time is over, without taking note of how it ended.
+    fn ended(&self, child: &Child, until: Instant) -> Result<()> {
+        let (give, take) = channel();
+        let leader = Pid::from_child(child);
+        std::thread::spawn(move || {
+            let ended = loop {
+                match waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    other => break other,
+                }
+            };
+            let _ = give.send(ended.map(|_| ()));
+        });
+        match take.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(e)) => Err(Error::failed(format!("it cannot be waited for: {e}"))),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(self.late()),
+        }
     }
 
     fn late(&self) -> Error {
@@ -96,17 +121,6 @@ fn gathered(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
         });
     }
     take
-}
-
-/// Ends every process of the group that this process leads. Only `kill` can name a group without unsafe code.
-fn end_group(leader: u32) {
-    let group = format!("-{leader}");
-    let _ = Command::new("kill")
-        .args(["-KILL", "--", &group])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
 }
 
 #[cfg(test)]

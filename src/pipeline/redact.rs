@@ -93,7 +93,15 @@ pub fn run(
             hint: Some("add the --salt or --map of the run that printed them".to_owned()),
         });
     }
-    let mut written = options.report.as_ref().map(|p| Placing::begin(&world.resolve(p))).transpose()?;
+    let to_stdout = options.report.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if to_stdout && !options.check {
+        return Err(Error::Usage {
+            what: "the stream and --report - both want stdout".to_owned(),
+            hint: Some("name a file, or add --check: then there is no stream".to_owned()),
+        });
+    }
+    let report_file = options.report.as_ref().filter(|_| !to_stdout);
+    let mut written = report_file.map(|p| Placing::begin(&world.resolve(p))).transpose()?;
     let mut lines = match &mut written {
         None => None,
         Some(placing) => {
@@ -111,6 +119,7 @@ pub fn run(
             lines.put(&line(finding)?)?;
         }
         match &mut told {
+            Some(out) if to_stdout => out.put(&line(finding)?),
             Some(out) => out.put(words(finding).as_bytes()),
             None => Ok(()),
         }
@@ -235,6 +244,10 @@ fn choice(options: &Options, world: &World) -> Result<Choice> {
 /// A file that people write by hand.
 fn small(path: &Path) -> Result<Vec<u8>> {
     let place = path.display().to_string();
+    // not even opened when it is something else: a pipe would wait for ever
+    if !std::fs::metadata(path).map_err(Error::io(&place))?.is_file() {
+        return Err(Error::failed(format!("{place}: is not a plain file")).with_hint("name a file"));
+    }
     let file = File::open(path).map_err(Error::io(&place))?;
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(Error::io(&place))?;

@@ -5,9 +5,9 @@
 //! the agent itself would go on with: of those of the project, the file changed last (Claude Code 2.1.332
 //! `--continue` goes by that time, whatever the lines say).
 
-use crate::agents::{Agent, Found, OWN_FOLDER, Peek};
-use crate::record::{Error, Problems, Result};
-use crate::stream::{Report, World};
+use crate::agents::{AGENTS, Agent, Found, OWN_FOLDER, Peek};
+use crate::record::{Error, Problems, Result, path::is_of_windows};
+use crate::stream::{Report, World, nearest};
 use jiff::civil::{Date, DateTime};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
@@ -126,6 +126,8 @@ struct Search<'s> {
 impl<'s> Search<'s> {
     fn new(agents: &'s [&'static dyn Agent], wanted: &'s Wanted, world: &'s World) -> Result<Search<'s>> {
         let project = match &wanted.project {
+            // of another machine: there is no such folder here
+            Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
             Some(project) => world.resolve(project),
             None => world.directory().to_owned(),
         };
@@ -207,11 +209,15 @@ impl<'s> Search<'s> {
         match &matches[..] {
             [] => {
                 let nothing = self.nothing(&format!("no session has the id or title {text:?}"), shelves);
-                Err(match path.is_dir() {
-                    true => nothing.with_hint(format!(
+                let hint = match path.is_dir() {
+                    true => Some(format!(
                         "{text:?} is a folder: name a session file in it, or the project: --project {text}"
                     )),
-                    false => nothing,
+                    false => self.meant(text, shelves),
+                };
+                Err(match hint {
+                    Some(hint) => nothing.with_hint(hint),
+                    None => nothing,
                 })
             }
             [one] => Ok(one.chosen()),
@@ -255,6 +261,66 @@ impl<'s> Search<'s> {
             ));
         }
         Ok(kept)
+    }
+
+    /// What a word that means nothing may have been meant to be.
+    fn meant(&self, text: &str, shelves: &[Shelf]) -> Option<String> {
+        let lower = text.to_lowercase();
+        let ids = |shelf: &Shelf| shelf.sessions.iter().any(|found| found.id.starts_with(&lower));
+        if lower.len() < SHORTEST && shelves.iter().any(ids) {
+            return Some(format!("give {SHORTEST} or more characters of the id"));
+        }
+        for agent in AGENTS.iter().filter(|agent| self.agents.iter().all(|a| a.name() != agent.name())) {
+            let mut problems = Problems::default();
+            let places = self.places(*agent);
+            let mut listed =
+                places.iter().filter_map(|place| agent.store().list(place, &mut problems).ok()).flatten();
+            if lower.len() >= SHORTEST && listed.any(|found| found.id.starts_with(&lower)) {
+                return Some(format!("that id is of a session of {0}: relay-read {0} {text}", agent.name()));
+            }
+        }
+        let all = || shelves.iter().flat_map(|shelf| shelf.sessions.iter().map(move |found| (shelf, found)));
+        let titles: Vec<(String, &str)> = all()
+            .filter_map(|(shelf, found)| {
+                Some((shelf.agent.store().peek(found).ok()?.title?, found.id.as_str()))
+            })
+            .collect();
+        let like = titles.iter().find(|(title, _)| title.to_lowercase() == lower);
+        let like = like.or_else(|| titles.iter().find(|(title, _)| title.to_lowercase().contains(&lower)));
+        let like = like.or_else(|| {
+            let near = nearest(text, titles.iter().map(|(title, _)| title.as_str()))?;
+            titles.iter().find(|(title, _)| title == near)
+        });
+        if let Some((title, id)) = like {
+            return Some(format!("did you mean {title:?}? it is session {id}"));
+        }
+        let near = |(_, found): &(&Shelf, &Found)| {
+            let head = found.id.get(..lower.len().min(found.id.len()));
+            head.is_some_and(|head| nearest(&lower, [head]).is_some())
+        };
+        let (_, found) = all().find(near).filter(|_| lower.len() >= SHORTEST)?;
+        Some(format!("did you mean session {}?", found.id))
+    }
+
+    /// Where sessions are that belong to another project than the current one.
+    fn elsewhere(&self, others: &BTreeMap<PathBuf, u64>) -> String {
+        let named = |folder: &Path| format!("relay-read … --project {}", folder.display());
+        if let Some(parent) = self.project.ancestors().skip(1).find(|a| others.contains_key(*a)) {
+            return format!("there are some in the folder above: {}", named(parent));
+        }
+        if let Some(below) = others.keys().find(|folder| folder.starts_with(&self.project)) {
+            return format!("there are some in a folder below: {}", named(below));
+        }
+        let name = self.project.file_name();
+        if let Some(moved) = others.keys().find(|folder| name.is_some() && folder.file_name() == name) {
+            return format!("if this project was moved here: {}", named(moved));
+        }
+        match others.values().sum::<u64>() {
+            1 => "one session belongs to another project: --any-project takes it".to_owned(),
+            n => format!(
+                "{n} sessions belong to other projects: --any-project takes the newest, --project DIR names one"
+            ),
+        }
     }
 
     fn of_project(&self, candidates: Vec<Candidate>, report: &mut dyn Report) -> Vec<Candidate> {
@@ -302,7 +368,7 @@ impl<'s> Search<'s> {
         }
         candidates.sort_by(newest_first);
         let mut chosen = Vec::new();
-        let mut elsewhere = 0u64;
+        let mut elsewhere: BTreeMap<PathBuf, u64> = BTreeMap::new();
         for candidate in candidates {
             if !self.in_time(&candidate.found) {
                 continue;
@@ -319,7 +385,7 @@ impl<'s> Search<'s> {
                 continue;
             }
             if !self.wanted.any_project && !store.belongs(&candidate.found, &peek, &self.project) {
-                elsewhere += 1;
+                *elsewhere.entry(peek.started_in.clone().unwrap_or_default()).or_default() += 1;
                 continue;
             }
             chosen.push(candidate.chosen());
@@ -337,12 +403,9 @@ impl<'s> Search<'s> {
                 _ => " in that time",
             };
             let error = self.nothing(&format!("no session{project}{time}"), &shelves);
-            return Err(match elsewhere {
-                0 => error,
-                1 => error.with_hint("one session belongs to another project: --any-project takes it"),
-                n => error.with_hint(format!(
-                    "{n} sessions belong to other projects: --any-project takes the newest, --project DIR names one"
-                )),
+            return Err(match elsewhere.is_empty() {
+                true => error,
+                false => error.with_hint(self.elsewhere(&elsewhere)),
             });
         }
         // an archive reads in the order in which it grew

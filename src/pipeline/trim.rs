@@ -54,6 +54,22 @@ pub fn target(target: &str, configured: impl FnOnce(&str) -> Configured) -> Resu
     Ok(Options { family, ..Options::new(budget) })
 }
 
+/// A share of a target's window, in tokens.
+///
+/// # Errors
+/// There is no such agent.
+pub fn share(target: &str, share: f64, configured: impl FnOnce(&str) -> Configured) -> Result<u64> {
+    let agent = named(target.split_once(':').map_or(target, |(name, _)| name))?;
+    let window = configured(agent.name()).over(agent.window()).tokens;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a window is far below 2^52, and a share between 0 and 1"
+    )]
+    Ok(((window as f64 * share) as u64).max(1))
+}
+
 /// Pairs calls and results, then trims.
 #[derive(Debug)]
 pub struct Fit {

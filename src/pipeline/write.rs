@@ -68,7 +68,7 @@ pub fn run(
     let source = Source::new(input, name);
     if options.target == JSONL {
         refuse_for_archive(options)?;
-        return archive(source, options, world, emit, report);
+        return archive(source, name, options, world, emit, report);
     }
     if options.json && options.write.output.as_deref().is_some_and(is_stdout) {
         return Err(both_want_stdout("--json and -o -"));
@@ -120,7 +120,7 @@ pub fn run(
         return Err(lost);
     }
     match (read?, sessions.count) {
-        (0, _) => sessions.report.say("empty stream: nothing written"),
+        (0, _) => return Err(nothing(name)),
         (_, 2..) if options.resume => {
             return Err(Error::failed(format!(
                 "--resume is for one session: {} were written",
@@ -199,8 +199,16 @@ fn pass(
     Ok(source.sessions())
 }
 
+/// No session came: whatever was to make one has failed without a word, such as a command that is not there.
+fn nothing(name: &str) -> Error {
+    Error::input(name, "nothing came in: no session to write").with_hint(
+        "look at what the command before this one says; to try it: relay-read claude | relay-write codex",
+    )
+}
+
 fn archive(
     mut source: Source<Input>,
+    name: &str,
     options: &Options,
     world: &World,
     emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
@@ -223,8 +231,7 @@ fn archive(
     }
     let written = archive.finish()?;
     if written.sessions == 0 {
-        report.say("empty stream: nothing written");
-        return Ok(());
+        return Err(nothing(name));
     }
     let place = target.as_ref().map_or_else(|| "stdout".to_owned(), |t| t.display().to_string());
     if options.json && !to_stdout {
@@ -360,7 +367,11 @@ impl Sessions<'_, '_> {
                 }
             }
             State::Doomed(e) => {
+                // whatever else is in it, a file cannot be put back
                 let head = record.head();
+                if self.options.write.restore {
+                    return Err(e);
+                }
                 if head.is_live() && head.origin.is_none() && head.role != Some(Role::System) {
                     return Err(e);
                 }
@@ -603,7 +614,9 @@ mod tests {
             assert!(run.lines.is_empty() && run.files.is_empty(), "{stream}: {:?}", run.files);
         }
         let run = write(home.path(), "", |_| {});
-        assert!(run.result.is_ok() && run.report.said == ["empty stream: nothing written"]);
+        let e = run.result.unwrap_err();
+        assert!(e.to_string().contains("nothing came in") && e.exit_code() == 3, "{e}");
+        assert!(run.lines.is_empty() && run.files.is_empty());
     }
 
     #[test]

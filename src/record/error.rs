@@ -57,6 +57,38 @@ pub enum Error {
     },
 }
 
+/// Why bytes are not read on; an [`io::Error`] carries it up.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// A line is longer than may be read, in bytes.
+    #[error("a line is longer than {0} bytes, the most that --max-line allows")]
+    Long(u64),
+    /// A file is compressed by this program.
+    #[error("compressed by {0}, which relay does not read: zstd and gzip it does")]
+    Compressed(&'static str),
+}
+
+impl Refused {
+    /// What was refused, when that is why reading failed.
+    pub fn of(e: &io::Error) -> Option<&Refused> {
+        e.get_ref()?.downcast_ref()
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Refused::Long(_) => "if it is meant to be so long: --max-line 2g".to_owned(),
+            Refused::Compressed("zip") => "unpack it first: unzip FILE".to_owned(),
+            Refused::Compressed(program) => format!("unpack it first: {program} -dc FILE"),
+        }
+    }
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> io::Error {
+        io::Error::other(refused)
+    }
+}
+
 /// What the system said, as a part of a line: lower case, without its number.
 fn plain(cause: &io::Error) -> String {
     let text = cause.to_string();
@@ -73,7 +105,10 @@ impl Error {
     pub fn io(place: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         move |cause| match cause.kind() {
             io::ErrorKind::BrokenPipe => Error::Closed,
-            _ => Error::Io { place: place.into(), cause },
+            _ => match Refused::of(&cause) {
+                Some(refused) => Error::input(place, refused.to_string()).with_hint(refused.hint()),
+                None => Error::Io { place: place.into(), cause },
+            },
         }
     }
 

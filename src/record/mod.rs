@@ -6,14 +6,17 @@
 mod draft;
 mod error;
 mod head;
+mod hidden;
+pub mod path;
 mod problems;
 mod session;
 pub mod shell;
 mod words;
 
 pub use draft::{By, Draft, number};
-pub use error::{Error, Result};
+pub use error::{Error, Refused, Result};
 pub use head::{Head, Kind, Record, splice, with_fields};
+pub use hidden::is_hidden;
 pub use problems::{Place, Problem, Problems, problem};
 pub use session::{Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Session, Via};
 pub use words::{Harness, Origin, Reason, Role, Status};

@@ -3,6 +3,8 @@
 //! Only the clear cases: plain words, no expansion, and a command whose effect on a path needs no knowledge of
 //! the disk.
 
+use super::path::{is_of_windows, joined};
+
 /// What a call does to a path when it works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -44,7 +46,8 @@ pub fn effects(command: &str, directory: Option<&str>) -> Vec<(String, Effect)> 
     }
     let mut effects = Vec::new();
     let mut directory = directory.map(str::to_owned);
-    for simple in words(command).split(|w| *w == Word::Break) {
+    let windows = directory.as_deref().is_some_and(is_of_windows);
+    for simple in words(command, windows).split(|w| *w == Word::Break) {
         simple_effects(simple, &mut directory, &mut effects);
     }
     effects
@@ -106,16 +109,12 @@ fn simple_effects(simple: &[Word], directory: &mut Option<String>, effects: &mut
 
 /// A path as seen from the directory of the command.
 fn at(directory: &Option<String>, path: &str) -> String {
-    match directory {
-        Some(dir) if !path.starts_with(['/', '~']) => {
-            format!("{}/{}", dir.trim_end_matches('/'), path.trim_start_matches("./"))
-        }
-        _ => path.to_owned(),
-    }
+    joined(directory.as_deref(), path)
 }
 
-/// Splits a command into words, as far as that is clear. Bodies of here-documents are left out.
-fn words(command: &str) -> Vec<Word> {
+/// Splits a command into words, as far as that is clear. Bodies of here-documents are left out. On Windows a `\` is
+/// one thing to PowerShell and another to Git Bash, so that a word with one in front of a letter is not clear.
+fn words(command: &str, windows: bool) -> Vec<Word> {
     let mut out = Vec::new();
     let mut word: Option<String> = None;
     let mut expanded = false;
@@ -136,7 +135,12 @@ fn words(command: &str) -> Vec<Word> {
                 while let Some(c) = chars.next() {
                     match c {
                         '"' => break,
-                        '\\' => text.extend(chars.next()),
+                        // between these quotes it stands for itself in front of anything else
+                        '\\' => match chars.next_if(|c| "$`\"\\\n".contains(*c)) {
+                            Some('\n') => {}
+                            Some(c) => text.push(c),
+                            None => text.push('\\'),
+                        },
                         '$' | '`' => expanded = true,
                         c => text.push(c),
                     }
@@ -144,6 +148,10 @@ fn words(command: &str) -> Vec<Word> {
             }
             '\\' => match chars.next() {
                 Some('\n') | None => {}
+                Some(c) if windows && c.is_alphanumeric() => {
+                    expanded = true;
+                    word.get_or_insert_default().push(c);
+                }
                 Some(c) => word.get_or_insert_default().push(c),
             },
             '<' => {
@@ -247,6 +255,18 @@ mod tests {
             v.extend(one("/w/y", Effect::Delete));
             v
         });
+    }
+
+    #[test]
+    fn a_windows_folder_has_its_own_spelling() {
+        let there = |command: &str| super::effects(command, Some("C:\\w"));
+        assert_eq!(there("touch a/b.txt"), one("C:\\w\\a\\b.txt", Effect::Write));
+        assert_eq!(there("rm 'src\\a.txt'"), one("C:\\w\\src\\a.txt", Effect::Delete));
+        assert_eq!(there("cat \"D:\\x\\a.txt\""), one("D:\\x\\a.txt", Effect::Read));
+        assert_eq!(there("cd /c/w/src && rm ./a"), one("C:\\w\\src\\a", Effect::Delete));
+        // PowerShell and Git Bash would not agree
+        assert_eq!(there("rm src\\a.txt"), vec![]);
+        assert_eq!(effects("rm ./a/../b"), one("/w/b", Effect::Delete));
     }
 
     #[test]

@@ -4,16 +4,17 @@
 //! |---|---|
 //! | `lines` | bytes to lines, memory bounded by the longest line |
 //! | `source`, `sink` | whole streams in and out |
-//! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
-//! | `queue` | the same, let go from the front |
+//! | `queue` | a queue of lines, on disk beyond 8 MiB |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
+//! | `leftover` | what a signal must not leave behind |
 //! | `private` | files that hold secrets |
 //! | `report` | what people hear of the work |
 //! | `runner` | commands that a stage has run for it |
 //! | `nearest` | did you mean …? |
 
+mod leftover;
 mod lines;
 mod native;
 mod nearest;
@@ -24,11 +25,11 @@ mod report;
 mod runner;
 mod sink;
 mod source;
-mod spool;
 mod table;
 mod world;
 
-pub use lines::{Line, Lines};
+pub use leftover::{Guard, Leftover, guarded};
+pub use lines::{Line, Lines, longest_line};
 pub use native::Native;
 pub use nearest::nearest;
 pub use place::{Placing, append_line, refuse_existing};
@@ -38,7 +39,6 @@ pub use report::{Gathered, Report};
 pub use runner::Runner;
 pub use sink::{Output, Sink, one_by_one};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
-pub use spool::{Slice, Spool};
 pub use table::{Row, Table};
 pub use world::World;
 

@@ -1,6 +1,7 @@
 //! A session file of an agent, read twice.
 
-use super::source::{Compression, decompressed};
+use super::lines::Capped;
+use super::source::{Compression, decompressed, refuse_other};
 use crate::record::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -28,23 +29,24 @@ impl Native {
         if kind.is_file() {
             file.by_ref().take(4).read_to_end(&mut head).map_err(Error::io(&name))?;
             file.seek(SeekFrom::Start(0)).map_err(Error::io(&name))?;
+            refuse_other(&head).map_err(Error::io(&name))?;
         }
         if !kind.is_file() || Compression::detect(&head) != Compression::None {
-            file = spooled(file, &name)?;
+            file = copied(file, &name)?;
         }
         Ok(Native { file, path: Some(path.to_owned()), name })
     }
 
     /// Takes standard input.
     pub fn stdin() -> Result<Native> {
-        Ok(Native { file: spooled(io::stdin().lock(), "stdin")?, path: None, name: "stdin".to_owned() })
+        Ok(Native { file: copied(io::stdin().lock(), "stdin")?, path: None, name: "stdin".to_owned() })
     }
 
     /// Takes bytes that are at hand; for tests and joined segments. `path` is what the bytes stand for.
     pub fn of_bytes(bytes: &[u8], path: Option<&Path>) -> Result<Native> {
         let name = path.map_or_else(|| "bytes".to_owned(), |p| p.display().to_string());
         let copy = io::Cursor::new(bytes.to_vec());
-        Ok(Native { file: spooled(copy, &name)?, path: path.map(Path::to_owned), name })
+        Ok(Native { file: copied(copy, &name)?, path: path.map(Path::to_owned), name })
     }
 
     /// Where the session was found; `None` for a pipe.
@@ -77,8 +79,8 @@ impl Native {
     }
 }
 
-fn spooled(raw: impl Read + 'static, name: &str) -> Result<File> {
-    let mut plain = decompressed(raw).map_err(Error::io(name))?;
+fn copied(raw: impl Read + 'static, name: &str) -> Result<File> {
+    let mut plain = Capped::new(decompressed(raw).map_err(Error::io(name))?);
     let mut file = tempfile::tempfile().map_err(Error::io(super::TEMPORARY))?;
     io::copy(&mut plain, &mut file).map_err(|e| match e.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {

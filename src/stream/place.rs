@@ -1,23 +1,34 @@
 //! Files that appear whole or not at all, and never in the place of another one.
 
+use super::{Guard, Leftover, guarded};
 use crate::record::{Error, Result};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// A file on its way to its place.
 ///
 /// Its bytes gather under another name in the target folder, one that no agent takes for a session. What
-/// is dropped before [`Placing::persist`] leaves nothing, not even the folders that were made for it; a
-/// kill can leave the file under its other name.
+/// is dropped before [`Placing::persist`] leaves nothing, not even the folders that were made for it, and so does a
+/// signal; only KILL can leave the file under its other name.
 #[derive(Debug)]
 pub struct Placing {
-    file: NamedTempFile,
+    file: Where,
     target: PathBuf,
     // behind `file`: it must be gone before its folders can go
     _made: MadeFolders,
+    _guard: Guard,
+}
+
+/// Where the bytes gather.
+#[derive(Debug)]
+enum Where {
+    /// Under another name.
+    Aside(NamedTempFile),
+    /// Nowhere: a device such as `/dev/null`, or a pipe, takes them as they come.
+    Device(File),
 }
 
 impl Placing {
@@ -27,22 +38,38 @@ impl Placing {
     /// `target` exists, or its folder cannot be made or written.
     pub fn begin(target: &Path) -> Result<Placing> {
         refuse_existing(target)?;
+        refuse_name(target)?;
+        if is_device(target) {
+            let file = OpenOptions::new().write(true).open(target);
+            let file = Where::Device(file.map_err(Error::io(target.display().to_string()))?);
+            let (made, _guard) = guarded(|| Ok((MadeFolders(Vec::new()), Vec::new())))?;
+            return Ok(Placing { file, target: target.to_owned(), _made: made, _guard });
+        }
         let folder = match target.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        let made = MadeFolders::make(folder)?;
-        let file = tempfile::Builder::new()
-            .prefix(".relay-")
-            .suffix(".part")
-            .tempfile_in(folder)
-            .map_err(|e| Error::io(folder.display().to_string())(inner(e)))?;
-        Ok(Placing { file, target: target.to_owned(), _made: made })
+        let make = || {
+            let made = MadeFolders::make(folder)?;
+            let file = tempfile::Builder::new()
+                .prefix(".relay-")
+                .suffix(".part")
+                .tempfile_in(folder)
+                .map_err(|e| Error::io(folder.display().to_string())(inner(e)))?;
+            let mut things = vec![Leftover::File(file.path().to_owned())];
+            things.extend(made.0.iter().rev().cloned().map(Leftover::Folder));
+            Ok(((file, made), things))
+        };
+        let ((file, made), guard) = guarded(make)?;
+        Ok(Placing { file: Where::Aside(file), target: target.to_owned(), _made: made, _guard: guard })
     }
 
     /// The file, to be written from its start.
     pub fn file(&mut self) -> &mut File {
-        self.file.as_file_mut()
+        match &mut self.file {
+            Where::Aside(file) => file.as_file_mut(),
+            Where::Device(file) => file,
+        }
     }
 
     /// The place it will have.
@@ -55,7 +82,8 @@ impl Placing {
     /// # Errors
     /// The disk is full, or something stands in that place by now.
     pub fn persist(self) -> Result<()> {
-        let Placing { file, target, _made } = self;
+        let Placing { file, target, _made, _guard } = self;
+        let Where::Aside(file) = file else { return Ok(()) };
         let place = target.display().to_string();
         file.as_file().sync_all().map_err(Error::io(&place))?;
         if let Err(e) = file.persist_noclobber(&target) {
@@ -84,12 +112,30 @@ fn inner(e: std::io::Error) -> std::io::Error {
 /// Says so.
 pub fn refuse_existing(target: &Path) -> Result<()> {
     match fs::symlink_metadata(target) {
+        // it is not written over, and stays what it is
+        Ok(_) if is_device(target) => Ok(()),
         Ok(_) => Err(Error::Failed {
             what: format!("{}: exists already", target.display()),
             hint: Some("relay never writes over a file: name another one".to_owned()),
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(Error::io(target.display().to_string())(e)),
+    }
+}
+
+/// Whether something takes bytes without keeping them as a file: `/dev/null`, `/dev/stdout`, a named pipe.
+fn is_device(target: &Path) -> bool {
+    fs::metadata(target).is_ok_and(|kind| kind.file_type().is_char_device() || kind.file_type().is_fifo())
+}
+
+/// Refuses a name that promises a form in which nothing is written here.
+fn refuse_name(target: &Path) -> Result<()> {
+    match target.extension().and_then(|e| e.to_str()) {
+        Some(ending @ ("bz2" | "xz" | "lz4" | "zip" | "7z" | "br")) => {
+            let what = format!("{}: nothing is compressed as .{ending} here", target.display());
+            Err(Error::failed(what).with_hint("name it .zst or .gz"))
+        }
+        _ => Ok(()),
     }
 }
 

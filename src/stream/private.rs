@@ -6,6 +6,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// How long another process may have the file.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file of lines that nobody but its owner can read. Lines are appended, each in one write, and never changed.
 #[derive(Debug)]
@@ -18,41 +23,65 @@ impl Private {
     /// Opens a file to read.
     ///
     /// # Errors
-    /// It is not there, a link, no plain file, or others may read or write it.
+    /// It is not there, a link, not a plain file, another user's, or others may read or write it.
     pub fn open(path: &Path) -> Result<Private> {
         let place = path.display().to_string();
         let seen = fs::symlink_metadata(path).map_err(Error::io(&place))?;
+        looks_private(&seen, &place)?;
         let file = File::open(path).map_err(Error::io(&place))?;
         checked(file, &seen, place)
     }
 
     /// Opens a file to read and to append to, for this process alone; one that is missing is made, with mode 0600.
+    /// While another process has it, this one waits, a minute at the most: in a pipe of two commands with the same
+    /// file each would wait for the other.
     ///
     /// # Errors
-    /// As of [`Private::open`]; its folder is not there, or another process holds it.
+    /// As of [`Private::open`]; its folder is not there, or another process does not let go of it.
     pub fn open_or_make(path: &Path) -> Result<Private> {
         let place = path.display().to_string();
         let private = match fs::symlink_metadata(path) {
             Ok(seen) => {
+                looks_private(&seen, &place)?;
                 let file =
                     OpenOptions::new().read(true).append(true).open(path).map_err(Error::io(&place))?;
                 checked(file, &seen, place)?
             }
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let make = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path);
-                Private { file: make.map_err(Error::io(&place))?, place }
+                match make {
+                    Ok(file) => Private { file, place },
+                    // another process was faster
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists => return Private::open_or_make(path),
+                    Err(e) => return Err(Error::io(place)(e)),
+                }
             }
             Err(e) => return Err(Error::io(place)(e)),
         };
-        match private.file.try_lock() {
-            Ok(()) => Ok(private),
+        private.locked(PATIENCE)
+    }
+
+    /// The same, once no other process has it.
+    fn locked(self, patience: Duration) -> Result<Private> {
+        let outcome = match self.file.try_lock() {
+            Ok(()) => Ok(()),
+            Err(fs::TryLockError::Error(e)) => Err(e),
             Err(fs::TryLockError::WouldBlock) => {
-                Err(Error::failed(format!("{}: another process is using it", private.place))
-                    .with_hint("wait for it, or name another file"))
+                // the copy shares the lock
+                let copy = self.file.try_clone().map_err(Error::io(&self.place))?;
+                let (give, take) = channel();
+                std::thread::spawn(move || give.send(copy.lock()));
+                take.recv_timeout(patience).map_err(|_| {
+                    Error::failed(format!("{}: another process is using it", self.place))
+                        .with_hint("wait for it, or name another file")
+                })?
             }
+        };
+        match outcome {
+            Ok(()) => Ok(self),
             // some network file systems have no locks
-            Err(fs::TryLockError::Error(e)) if e.kind() == ErrorKind::Unsupported => Ok(private),
-            Err(fs::TryLockError::Error(e)) => Err(Error::io(private.place)(e)),
+            Err(e) if e.kind() == ErrorKind::Unsupported => Ok(self),
+            Err(e) => Err(Error::io(self.place)(e)),
         }
     }
 
@@ -69,16 +98,32 @@ impl Private {
     }
 }
 
+/// Refuses what must not even be opened: a pipe would wait for ever.
+fn looks_private(seen: &fs::Metadata, place: &str) -> Result<()> {
+    let refuse = |what: &str, next: &str| Err(Error::failed(format!("{place}: {what}")).with_hint(next));
+    if seen.file_type().is_symlink() {
+        return refuse("is a link", "name the file itself: what it holds is secret");
+    }
+    if !seen.is_file() {
+        return refuse("is not a plain file", "name a file");
+    }
+    if seen.uid() != rustix::process::geteuid().as_raw() {
+        return refuse(
+            "belongs to another user",
+            "run as that user, or make a copy of your own: what it holds is secret",
+        );
+    }
+    Ok(())
+}
+
 /// The opened file, when it is the one that was seen and its owner's alone.
 fn checked(file: File, seen: &fs::Metadata, place: String) -> Result<Private> {
     let held = file.metadata().map_err(Error::io(&place))?;
     let refuse = |what: &str, next: &str| Err(Error::failed(format!("{place}: {what}")).with_hint(next));
-    if seen.file_type().is_symlink() || (seen.dev(), seen.ino()) != (held.dev(), held.ino()) {
-        return refuse("is a link", "name the file itself: what it holds is secret");
+    if (seen.dev(), seen.ino()) != (held.dev(), held.ino()) {
+        return refuse("was replaced while it was opened", "look who else uses it");
     }
-    if !held.is_file() {
-        return refuse("is no plain file", "name a file");
-    }
+    looks_private(&held, &place)?;
     if held.mode() & 0o077 != 0 {
         return refuse("can be read or written by others", "make it yours alone: chmod 600 FILE");
     }
@@ -107,7 +152,8 @@ mod tests {
         let mut new = Private::open_or_make(&path).unwrap();
         assert_eq!(new.contents().unwrap(), b"");
         new.put(b"1").unwrap();
-        assert!(Private::open_or_make(&path).unwrap_err().to_string().contains("another process"));
+        let second = Private::open(&path).unwrap().locked(Duration::from_millis(50));
+        assert!(second.unwrap_err().to_string().contains("another process"));
         new.finish().unwrap();
         let mut again = Private::open_or_make(&path).unwrap();
         assert_eq!(again.contents().unwrap(), b"1\n");

@@ -1,8 +1,8 @@
 //! Reading a stream of records: compression, structure, versions.
 
 use super::Lines;
-use crate::json::Tape;
-use crate::record::{Abort, Error, Kind, Record, Result, VERSION};
+use crate::json::{Tape, value_end};
+use crate::record::{Abort, Error, Kind, Record, Refused, Result, VERSION};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -72,11 +72,24 @@ impl Compression {
     }
 }
 
+/// Refuses what begins as a file of a compressor that is not known here.
+pub(super) fn refuse_other(head: &[u8]) -> io::Result<()> {
+    let program = match head {
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2",
+        [0xfd, b'7', b'z', b'X', ..] => "xz",
+        [0x04, 0x22, 0x4d, 0x18, ..] => "lz4",
+        [b'P', b'K', 3, 4, ..] => "zip",
+        _ => return Ok(()),
+    };
+    Err(Refused::Compressed(program).into())
+}
+
 /// Puts a decompressor in front when the bytes begin with a known magic number.
 pub fn decompressed(mut raw: impl Read + 'static) -> io::Result<Input> {
     let mut head = Vec::with_capacity(4);
     raw.by_ref().take(4).read_to_end(&mut head)?;
     let kind = Compression::detect(&head);
+    refuse_other(&head)?;
     let whole = io::Cursor::new(head).chain(raw);
     Ok(match kind {
         Compression::None => Box::new(whole),
@@ -146,6 +159,13 @@ impl<R: Read> Source<R> {
         };
         let record = Record::new(line.bytes, tape).map_err(at);
         let record = if *sessions == 0 { record.map_err(|e| e.with_hint(NO_STREAM))? } else { record? };
+        // a record that is passed on by its head alone was not scanned: a line cut behind it would go unseen
+        if record.body().is_some() && value_end(line.bytes, 0) != Some(line.bytes.trim_ascii_end().len()) {
+            return Err(Error::input(
+                place(),
+                "the record is not whole: the line was cut or has more behind it",
+            ));
+        }
         match record.head().kind {
             Kind::Session => {
                 let start: Start = record.decode().map_err(at)?;
@@ -206,6 +226,9 @@ fn cut(name: &str, line: u64, e: io::Error) -> Error {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
             Error::input(format!("{name}:{line}"), format!("damaged compressed input: {e}"))
         }
+        _ if matches!(Refused::of(&e), Some(Refused::Long(_))) => {
+            Error::io(format!("{name}:{}", line + 1))(e)
+        }
         _ => Error::io(name)(e),
     }
 }
@@ -218,6 +241,29 @@ mod tests {
         let mut source = Source::new(text.as_bytes(), "x");
         while source.next_record()?.is_some() {}
         Ok(source.sessions())
+    }
+
+    #[test]
+    fn a_record_cut_behind_its_head_is_seen() {
+        let head = |dropped: &str| {
+            format!(
+                "{{\"type\":\"message\",\"role\":\"assistant\",\"dropped\":{dropped},\"origin\":null,\"seq\":2,\"turn\":1,\"line\":2,\"part\":null,\"group\":\"g\",\"timestamp\":null,"
+            )
+        };
+        let start = "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\"}\n";
+        let body = "\"content\":[{\"type\":\"text\",\"text\":\"{a\\\"]}\"}],\"extra\":{\"n\":[1,null,{}]}}";
+        let native =
+            "{\"type\":\"native\",\"source_agent\":\"claude\",\"line\":5,\"value\":{\"a\":{\"b\":[]}}}";
+        let stream = |line: &str| format!("{start}{line}\n{{\"type\":\"end\"}}\n");
+        for line in [head("null") + body, head("\"branch\"") + body, native.to_owned()] {
+            assert_eq!(all(&stream(&line)).unwrap(), 1);
+            assert_eq!(all(&stream(&format!("{line} \r"))).unwrap(), 1);
+            for end in 1..line.len() {
+                let cut = stream(line.get(..end).unwrap());
+                assert_eq!(all(&cut).unwrap_err().exit_code(), 3, "{cut}");
+            }
+            assert_eq!(all(&stream(&format!("{line}}}"))).unwrap_err().exit_code(), 3);
+        }
     }
 
     #[test]

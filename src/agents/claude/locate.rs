@@ -6,6 +6,7 @@
 //! (`agent-*.jsonl` in 2.0, `<uuid>/subagents/` since), which are no sessions of their own.
 
 use crate::agents::files::{self, Seen};
+use crate::agents::paths::is_of;
 use crate::agents::{Found, Peek, Store};
 use crate::json::{Tape, Value};
 use crate::record::{Problems, Result};
@@ -144,7 +145,7 @@ impl Store for Sessions {
 
     fn belongs(&self, found: &Found, peek: &Peek, project: &Path) -> bool {
         let Some(started_in) = &peek.started_in else { return in_folder_of(found, project) };
-        if started_in == project || std::fs::canonicalize(started_in).is_ok_and(|real| real == project) {
+        if is_of(started_in, project) {
             return true;
         }
         // The client goes by the folder alone. It is right but where two directories share a name: then

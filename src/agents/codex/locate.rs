@@ -7,6 +7,7 @@
 //! ones and say nothing here.
 
 use crate::agents::files::{self, Seen};
+use crate::agents::paths::is_of;
 use crate::agents::{Found, Peek, Store};
 use crate::json::{Tape, Value};
 use crate::record::{Error, Problems, Result};
@@ -190,9 +191,7 @@ impl Store for Sessions {
     }
 
     fn belongs(&self, _found: &Found, peek: &Peek, project: &Path) -> bool {
-        peek.started_in.as_deref().is_some_and(|directory| {
-            directory == project || std::fs::canonicalize(directory).is_ok_and(|real| real == project)
-        })
+        peek.started_in.as_deref().is_some_and(|directory| is_of(directory, project))
     }
 
     fn is_id(&self, text: &str) -> bool {

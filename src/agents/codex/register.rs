@@ -6,8 +6,11 @@
 
 use crate::agents::Written;
 use crate::record::{Error, Result};
+use crate::stream::{Leftover, guarded};
+use rustix::process::Pid;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -28,7 +31,13 @@ pub(super) fn register(written: &Written, home: Option<&Path>) -> Result<()> {
     if let Some(home) = home {
         command.env("CODEX_HOME", home);
     }
-    let mut child = command.spawn().map_err(|e| failed(Error::io("codex app-server")(e).to_string()))?;
+    // a group of its own, so that a signal to relay ends it and all that it starts
+    command.process_group(0);
+    let (mut child, guard) = guarded(|| {
+        let child = command.spawn().map_err(|e| failed(Error::io("codex app-server")(e).to_string()))?;
+        let leader = Pid::from_child(&child);
+        Ok((child, vec![Leftover::Group(leader)]))
+    })?;
     let answer = match (child.stdin.take(), child.stdout.take()) {
         (Some(to), Some(from)) => {
             let (send, lines) = mpsc::channel();
@@ -45,6 +54,7 @@ pub(super) fn register(written: &Written, home: Option<&Path>) -> Result<()> {
     };
     // the server would stay for more questions; it is ours to end
     let ended = child.kill().and_then(|()| child.wait());
+    drop(guard);
     answer.map_err(failed)?;
     ended.map(|_| ()).map_err(Error::io("codex app-server"))
 }

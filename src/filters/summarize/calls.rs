@@ -196,10 +196,7 @@ impl Call {
         if !patch.contains("*** ") {
             return;
         }
-        let place = |path: &str| match directory {
-            Some(dir) if !path.starts_with('/') => format!("{}/{path}", dir.trim_end_matches('/')),
-            _ => path.to_owned(),
-        };
+        let place = |path: &str| crate::record::path::joined(directory, path);
         for line in patch.lines() {
             let Some(rest) = line.strip_prefix("*** ") else {
                 if let (Some(part), Some(b'+' | b' ' | b'@')) = (self.parts.last_mut(), line.bytes().next()) {

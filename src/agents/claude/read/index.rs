@@ -7,12 +7,13 @@
 use crate::agents::ledger::Ledger;
 use crate::agents::{History, ReadOptions};
 use crate::json::{self, Tape, Text, Value};
-use crate::record::{Error, Lineage, Problems, Result, problem};
+use crate::record::{Error, Lineage, Problems, Result, path::joined, problem};
 use crate::stream::{Lines, Native, Row, Table};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
+use super::attached;
 use super::line::{Block, Fields};
 use super::slots::Slots;
 use foldhash::quality::RandomState;
@@ -67,6 +68,8 @@ pub(super) mod bit {
     pub(in super::super) const MANY: u32 = 1 << 18;
     /// Of a prompt: it only warms the client up.
     pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Of an attachment: the human named it.
+    pub(in super::super) const SHOWN: u32 = WARMUP;
     /// Of an answer: nothing but the client's own word for no content.
     pub(in super::super) const EMPTY: u32 = WARMUP;
     /// Of a boundary, which is never a prompt: it says which lines the compaction keeps.
@@ -320,8 +323,15 @@ impl Index {
             offset += length as u64;
             if options.strict
                 && let Some(bad) = index.problems.iter().find(|p| {
-                    [problem::BAD_LINE, problem::NUL, problem::GLUED, problem::UTF8, problem::SURROGATE]
-                        .contains(&p.kind.as_str())
+                    [
+                        problem::BAD_LINE,
+                        problem::TRUNCATED_TAIL,
+                        problem::NUL,
+                        problem::GLUED,
+                        problem::UTF8,
+                        problem::SURROGATE,
+                    ]
+                    .contains(&p.kind.as_str())
                 })
             {
                 let at = bad.first.first().and_then(|p| p.line).unwrap_or(0);
@@ -605,6 +615,10 @@ impl Index {
                 if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
                     bits |= bit::QUEUED | bit::OTHER;
                 }
+                if let Some(path) = a.and_then(attached::path).and_then(|path| path.text()) {
+                    bits |= bit::SHOWN;
+                    self.facts.files.shown(path.decode().into_owned());
+                }
             }
             Kind::System => match fields.subtype.map(|t| t.decode()).as_deref() {
                 Some("compact_boundary") => bits |= bit::BOUNDARY | keeps(fields.compaction),
@@ -873,17 +887,19 @@ impl Index {
     fn call(&mut self, block: &Block<'_>, line: &Fields<'_>) {
         let (Some(id), Some(name), Some(input)) = (block.id, block.name, block.input) else { return };
         let path = |key| input.get(key).and_then(|v| v.text()).map(|t| t.decode().into_owned());
+        let directory = || line.cwd.map(|t| t.decode());
+        let file = |key| path(key).map(|p| joined(directory().as_deref(), &p));
         let key = self.hash(id);
         match &*name.decode() {
-            "Write" => self.facts.files.write(key, path("file_path")),
-            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, path("file_path")),
-            "NotebookEdit" => self.facts.files.edit(key, path("notebook_path")),
+            "Write" => self.facts.files.write(key, file("file_path")),
+            "Edit" | "MultiEdit" | "Update" => self.facts.files.edit(key, file("file_path")),
+            "NotebookEdit" => self.facts.files.edit(key, file("notebook_path")),
             "Read" | "NotebookRead" => {
-                self.facts.files.read(key, path("file_path").or_else(|| path("notebook_path")))
+                self.facts.files.read(key, file("file_path").or_else(|| file("notebook_path")))
             }
             "Bash" => {
                 if let Some(command) = path("command") {
-                    self.facts.files.shell(key, &command, line.cwd.map(|t| t.decode()).as_deref());
+                    self.facts.files.shell(key, &command, directory().as_deref());
                 }
             }
             _ => {}

@@ -66,6 +66,11 @@ pub(super) fn call<'a>(piece: &mut Piece<'a>, relay: Value<'a>, written: Option<
     }
 }
 
+/// Whether a result had no content before the API had to be given some.
+pub(super) fn was_empty(relay: Value<'_>) -> bool {
+    relay.get("empty").and_then(|e| e.bool()) == Some(true)
+}
+
 /// Gives a result the id of its call again, and the state that the client has no word for.
 pub(super) fn result<'a>(piece: &mut Piece<'a>, relay: Value<'a>) {
     if let Some(id) = word(relay, "tool_call_id") {

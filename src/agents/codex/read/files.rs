@@ -4,7 +4,11 @@ use super::line::{Item, What, field, id_hash, text};
 use super::pieces::outcome_of;
 use crate::agents::ledger::Ledger;
 use crate::json::{Tape, Value};
-use crate::record::{FileChange, Status, shell::Effect};
+use crate::record::{
+    FileChange, Status,
+    path::{is_absolute, joined},
+    shell::Effect,
+};
 
 /// Longer arguments without a patch in them are not looked into: a shell command of that length writes files
 /// whose contents it holds, and is not a clear one.
@@ -53,7 +57,8 @@ impl Files {
     fn arguments(&mut self, call: u64, arguments: Value<'_>, directory: Option<&str>) {
         let own =
             text(arguments, "workdir").or_else(|| text(arguments, "working_directory")).map(|d| d.decode());
-        let directory = own.as_deref().filter(|d| d.starts_with('/')).or(directory);
+        let own = own.map(|own| joined(directory, &own)).filter(|d| is_absolute(d));
+        let directory = own.as_deref().or(directory);
         if let Some(input) = text(arguments, "input").filter(|i| holds_patch(i.raw())) {
             return self.patch(call, &input.decode(), directory);
         }
@@ -90,18 +95,12 @@ impl Files {
 
     /// The files that a patch in Codex's own format names.
     fn patch(&mut self, call: u64, patch: &str, directory: Option<&str>) {
-        let at = |path: &str| match directory {
-            Some(directory) if !path.starts_with('/') => {
-                format!("{}/{path}", directory.trim_end_matches('/'))
-            }
-            _ => path.to_owned(),
-        };
         let mut updated: Option<String> = None;
         for line in patch.lines() {
             let Some((what, path)) = line.strip_prefix("*** ").and_then(|l| l.split_once(": ")) else {
                 continue;
             };
-            let path = at(path.trim());
+            let path = joined(directory, path.trim());
             let effect = match what {
                 "Add File" => Effect::Create,
                 "Update File" => {

@@ -229,12 +229,12 @@ fn read_segment(
         let damage = damage.unwrap_or(problem::BAD_LINE);
         pass.index.utf8 &= damage != problem::UTF8;
         let cut = damage == problem::BAD_LINE && !found.terminated;
-        if options.strict && !cut {
+        let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
+        if options.strict {
             let place = format!("{}:{line_number}", native.name());
-            return Err(Error::input(place, format!("a line that cannot be read ({damage})")));
+            return Err(Error::input(place, format!("a line that cannot be read ({kind})")));
         }
         if own {
-            let kind = if cut { problem::TRUNCATED_TAIL } else { damage };
             pass.index.problems.add(kind, Some(line_number), "");
         }
         if rescue {
@@ -337,7 +337,8 @@ fn of_compacted(entries: &mut Table<Entry>, compacted: &Compacted<'_>, entry: En
     let at = entries.len();
     let mut flags = 0;
     if line::standing_of_text(&[&*message]) == Standing::Boundary {
-        flags |= flag::BOUNDARY;
+        // to the client it is a prompt like any other, and the next such compaction keeps it
+        flags |= flag::BOUNDARY | flag::USER;
     }
     entries.push(Entry { kind: Kind::Compacted, flags, ..entry });
     let Some(items) = compacted.replacement else { return };
@@ -480,5 +481,5 @@ fn directory_of_context(message: Value<'_>) -> Option<String> {
     let between = |from: &str, to: &str| Some(words.split_once(from)?.1.split_once(to)?.0.trim().to_owned());
     between("<cwd>", "</cwd>")
         .or_else(|| between("Current working directory:", "\n"))
-        .filter(|d| d.starts_with('/'))
+        .filter(|d| crate::record::path::is_absolute(d))
 }
