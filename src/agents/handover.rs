@@ -188,18 +188,17 @@ impl<'w> Handover<'w> {
         Ok(self.begun.insert(begun))
     }
 
-    /// Begins a session that gets its own id and file again; `directory` is where it is resumed.
+    /// Begins a session that gets its own file again, where the client knows it as `id`; `directory` is where it
+    /// is resumed.
     pub(in crate::agents) fn again(
         &self,
         session: Session,
+        id: String,
         target: Target,
         directory: Option<PathBuf>,
     ) -> Result<Begun> {
-        let stem = target.path().file_stem().and_then(|s| s.to_str()).map(str::to_owned);
-        let id = match &target {
-            Target::Store(_) => stem.unwrap_or_else(|| session.session_id.clone()),
-            _ => session.session_id.clone(),
-        };
+        // what lies elsewhere is not found by its id
+        let id = if matches!(target, Target::Store(_)) { id } else { session.session_id.clone() };
         let (project, directory, resume) = match directory {
             None => (PathBuf::new(), String::new(), String::new()),
             Some(project) => {

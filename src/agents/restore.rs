@@ -8,7 +8,7 @@ use super::handover::{Begun, Handover, Step, To};
 use super::{WriteOptions, Writer, Written};
 use crate::record::{Error, Kind, Record, Result, Session};
 use crate::stream::{Held, Queue, World, refuse_existing};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Puts a source line together again from all of its records, in any order; `None` when they hold nothing of
 /// it.
@@ -23,6 +23,8 @@ pub(in crate::agents) struct Original {
     /// Where the file of a session stood, and the directory in which it is resumed, if there is one here.
     #[expect(clippy::type_complexity, reason = "said once")]
     pub(in crate::agents) place: fn(&Session, &WriteOptions, &World) -> Result<(PathBuf, Option<PathBuf>)>,
+    /// The id by which the client resumes the file that stands there.
+    pub(in crate::agents) id: fn(&Session, &Path) -> String,
 }
 
 /// Begins to restore a session.
@@ -122,7 +124,8 @@ impl Restoring<'_> {
         if let Target::Store(file) | Target::File(file) = &target {
             refuse_existing(file)?;
         }
-        self.begun = Some(self.hand.again(session, target, directory)?);
+        let id = (self.original.id)(&session, target.path());
+        self.begun = Some(self.hand.again(session, id, target, directory)?);
         Ok(())
     }
 

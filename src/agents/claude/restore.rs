@@ -18,7 +18,12 @@ use std::path::{Path, PathBuf};
 
 /// Begins to restore a session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
-    restore::writer(Original { to: CLAUDE, line, place }, options, world)
+    restore::writer(Original { to: CLAUDE, line, place, id }, options, world)
+}
+
+/// The client goes by the name of the file.
+fn id(session: &Session, file: &Path) -> String {
+    file.file_stem().and_then(|s| s.to_str()).unwrap_or(&session.session_id).to_owned()
 }
 
 /// `projects/<folder>/<id>.jsonl`: the folder from which the session was read, else that of the directory in

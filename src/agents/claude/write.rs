@@ -13,8 +13,8 @@ use crate::agents::content::{Block, Image, Part, Takes, call_id, parts, size, to
 use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned};
 use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, note, shell};
-use crate::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
+use crate::agents::{WriteOptions, Writer, Written, note, shell, speech};
+use crate::json::{self, Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
 use crate::stream::World;
 use crate::tokens::Family;
@@ -659,11 +659,10 @@ impl Chain<'_> {
     /// The line with the title, without its line feed. There always is one: the client shows `(session)`
     /// where the first prompt is no plain text.
     fn title(&self, begun: &Begun) -> Vec<u8> {
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = [given, self.prompts.first.as_deref()]
+        let title = [note::title_of(self.hand.options, &begun.session), self.prompts.first.clone()]
             .into_iter()
             .flatten()
-            .map(|t| shell::one_line(t).trim().to_owned())
+            .map(|t| shell::one_line(&t).trim().to_owned())
             .find(|t| !t.is_empty())
             .unwrap_or_else(|| format!("from {}", begun.session.source_agent));
         let mut fields = Fields::default();
@@ -679,15 +678,11 @@ impl Chain<'_> {
 
 impl Prompts {
     fn take(&mut self, content: &[Part<'_>]) {
-        let Some(Part::Text(text)) = content.iter().find(|p| matches!(p, Part::Text(_))) else { return };
-        // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
-        let cut = text.len().min(6 * TITLE);
-        let Some(text) = (0..12).find_map(|back| {
-            let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
-            serde_json::from_slice::<String>(&raw).ok()
-        }) else {
-            return;
-        };
+        let human = content.iter().find_map(|part| match part {
+            Part::Text(text) => human(text),
+            _ => None,
+        });
+        let Some(text) = human else { return };
         let line = shell::one_line(text.trim());
         let cut = line.char_indices().find(|(at, _)| *at >= TITLE).map_or(line.len(), |(at, _)| at);
         let line = line.get(..cut).unwrap_or_default().trim_end().to_owned();
@@ -697,6 +692,19 @@ impl Prompts {
         self.first.get_or_insert_with(|| line.clone());
         self.last = Some(line);
     }
+}
+
+/// The beginning of what the human says in an escaped text: an editor may have put pages before it.
+fn human(text: &[u8]) -> Option<String> {
+    if speech::may_be_mixed(text) {
+        return note::human(&json::decode(text));
+    }
+    // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
+    let cut = text.len().min(6 * TITLE);
+    (0..12).find_map(|back| {
+        let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
+        serde_json::from_slice::<String>(&raw).ok()
+    })
 }
 
 /// A time so many milliseconds later; the same at the end of all times.

@@ -11,7 +11,7 @@ use crate::agents::content::{Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Provenance, Step, To, rfc3339, scanned};
 use crate::agents::image::OPENAI;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, shell};
+use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::json::{Tape, Value, write_escaped, write_string};
 use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
 use crate::stream::{World, append_line};
@@ -534,8 +534,8 @@ impl Rollout<'_> {
         if !matches!(begun.target, Target::Store(_)) {
             return Ok(());
         }
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = shell::one_line(given.unwrap_or_default());
+        let given = note::title_of(self.hand.options, &begun.session);
+        let title = shell::one_line(&given.unwrap_or_default());
         if title.trim().is_empty() {
             return Ok(());
         }

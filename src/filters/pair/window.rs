@@ -25,6 +25,8 @@ enum Insert {
     Held(Held),
     /// A made result for this call, with its new id if it got one.
     Stub(Held, Option<String>),
+    /// The text that stands for this call, which has no result.
+    Text(Held),
 }
 
 #[derive(Debug)]
@@ -231,11 +233,10 @@ impl Window {
         batches.sort_unstable_by_key(|(number, _)| *number);
         for (_, batch) in batches {
             let end = batch.closed.unwrap_or(self.count);
-            // A call that becomes text parts its group, unless all of it is one message of the model: then
+            // A call that is none any more parts its group, unless all of it is one message of the model: then
             // results of the calls before it go before it.
-            let parts = orphans != Orphans::Stub && !batch.uniform;
             let mut parting = vec![None; batch.calls.len()];
-            if parts {
+            if orphans != Orphans::Stub && !batch.uniform {
                 let mut next = None;
                 for (slot, call) in parting.iter_mut().zip(&batch.calls).rev() {
                     if call.open {
@@ -255,6 +256,11 @@ impl Window {
                 if orphans != Orphans::Stub {
                     session.settled.insert(call.key);
                     self.edits.push((call.index, Edit::Orphan));
+                    // Behind the results of the whole group: a text between calls and their results parts
+                    // them for the client of the target.
+                    if orphans == Orphans::Text {
+                        self.inserts.push((end, Insert::Text(call.place)));
+                    }
                     continue;
                 }
                 let line = self.queue.line(call.place, &mut room)?;
@@ -276,7 +282,6 @@ impl Window {
     /// Lets every held record go. `next` is the position in the session of the record behind them.
     pub(super) fn flush(
         &mut self,
-        orphans: Orphans,
         session: &mut State,
         tape: &mut Tape,
         next: Option<u64>,
@@ -300,6 +305,10 @@ impl Window {
                         let call = queue.line(call, &mut room)?;
                         out.put(&rewrite::result_for(call, id.as_deref(), seq, tape)?)
                     }
+                    Insert::Text(call) => {
+                        session.made();
+                        out.put(&rewrite::call_as_text(queue.line(call, &mut room)?, tape)?)
+                    }
                 }
             };
         queue.lines(|line| {
@@ -319,15 +328,7 @@ impl Window {
                 Some((_, Edit::Orphan)) => {
                     session.found(problem::ORPHAN_CALL, Record::new(line, tape)?.head());
                     session.live -= 1;
-                    let made = rewrite::call_as_text(line, tape)?;
-                    out.put(&made.marked)?;
-                    match made.twin.filter(|_| orphans == Orphans::Text) {
-                        None => Ok(()),
-                        Some(twin) => {
-                            session.made();
-                            out.put(&twin)
-                        }
-                    }
+                    out.put(&rewrite::marked(line, tape)?)
                 }
             }
         })?;

@@ -74,12 +74,24 @@ fn fill(extra: Value<'_>, records: &[Value<'_>]) -> Result<Vec<u8>> {
     let mut edits = Vec::new();
     // places are counted from the start of the record; the line begins at `extra`
     let base = extra.span().start;
+    if sorted.what == line::What::ImageGeneration {
+        // the call's input is made of another place of the line; the picture is the result's
+        let picture = records.iter().filter_map(|r| r.get("content")).flat_map(|c| c.items()).next();
+        let data = picture.and_then(|p| p.get("source")?.get("data"));
+        let holes = slots(sorted.payload, sorted.what).into_iter().filter(Value::is_null);
+        for (slot, data) in holes.zip(data) {
+            let span = slot.span();
+            edits.push((span.start - base..span.end - base, Cow::Borrowed(data.raw())));
+        }
+        return Ok(splice(extra.raw(), edits));
+    }
+    let output = field(sorted.payload, "output").map(|o| o.span());
     for slot in slots(sorted.payload, sorted.what) {
         let is_call = matches!(sorted.what, line::What::FunctionCall | line::What::CustomCall);
         let new = match slot.text() {
             None if slot.is_null() && is_call => argument(blocks.next().ok_or_else(misfit)?),
             None if slot.is_null() => block(blocks.next().ok_or_else(misfit)?).ok_or_else(misfit)?,
-            Some(shell) if !is_call => {
+            Some(shell) if output.as_ref() == Some(&slot.span()) => {
                 // the wrapper of 2025 around its output
                 let shell = shell.decode();
                 let rest = shell.strip_prefix("{\"output\":null").ok_or_else(misfit)?;
