@@ -7,6 +7,7 @@
 )]
 
 mod accepted;
+mod agents;
 mod budget;
 mod clients;
 mod commands;

@@ -732,7 +732,6 @@ impl Index {
         self.change(first, |e| {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
-            let parent = if parent == first { NONE } else { parent };
             // how its bytes are read is a matter of the place too
             let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
             *e = Entry { id, message, length, parent, bits, ..new };

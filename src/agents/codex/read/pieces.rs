@@ -446,7 +446,7 @@ fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<Hole>, relay: Value<'a
                     let mut tape = Tape::new();
                     let written = tape.parse(written).ok();
                     let now = String::from_utf8_lossy(&now);
-                    written.and_then(|w| original(&now, w, &first.decode())).map(Cow::Owned)
+                    written.and_then(|w| original("codex", &now, w, &first.decode())).map(Cow::Owned)
                 }
                 _ => None,
             };
