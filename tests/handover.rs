@@ -102,6 +102,24 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn the_line_that_resumes_is_not_lost_with_stdout_closed() {
+    let sandbox = Sandbox::new();
+    store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
+    let read = "relay-read --quiet claude > stream.jsonl; relay-write --quiet codex < stream.jsonl";
+    let out = sandbox.shell(&format!("{read} >&-")).run().expect_code(1);
+    assert!(
+        out.errors().contains("codex resume ") && out.errors().contains("it is closed"),
+        "{}",
+        out.errors()
+    );
+    // who throws it away by name has said so
+    let out = sandbox.shell(&format!("{read} > /dev/null")).run().success();
+    assert_eq!(out.errors(), "");
+    let out = sandbox.shell("relay-read claude >&-").run().expect_code(1);
+    assert!(out.errors().contains("stdout"), "{}", out.errors());
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let sandbox = Sandbox::new();
     let path = store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));

@@ -6,6 +6,8 @@
     reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
 )]
 
+mod accepted;
+mod agents;
 mod budget;
 mod clients;
 mod commands;

@@ -38,7 +38,12 @@ pub(crate) fn normal(items: Vec<String>) -> Vec<String> {
 /// The texts that the records hold as the client's own.
 pub(crate) fn harness(records: &[Value]) -> Vec<&str> {
     let own = records.iter().filter(|r| r["origin"] == "harness" && r["dropped"].is_null());
-    own.filter_map(|r| r["content"].as_str()).map(str::trim).collect()
+    own.flat_map(|r| match &r["content"] {
+        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
+        content => Vec::from_iter(content.as_str()),
+    })
+    .map(str::trim)
+    .collect()
 }
 
 /// Texts that Claude Code 2.1.332 adds to a history that it resumes.

@@ -25,7 +25,7 @@
 //!
 //! Held: what could still be kept. A step or prompt falls out of this window as soon as the least that everything
 //! behind it can cost exceeds the budget, and goes out as `trimmed` at once. The records stand in a [`Queue`], in
-//! memory up to 16 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
+//! memory up to 8 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
 //! back what follows them, on disk, until a newer one comes.
 //!
 //! Counting: by [`Options::tokenizer`]. Of the default, an estimate, only what stays far from the edge of the budget
@@ -495,40 +495,42 @@ impl Trim {
 
     /// Hands the first prompt on, cut to its share once it is known that not all fits. Gives whether it is out.
     fn first_prompt(&mut self, item: Item, out: &mut dyn Sink) -> Result<bool> {
+        let Trim { options, counters, tape, state, .. } = self;
         let mut room = Vec::new();
-        let line = original(self.state.queue.line(item.held, &mut room)?, item.mark).into_owned();
-        let (family, cap) = (self.options.family, self.state.cap);
+        let line = original(&state.queue, &item, &mut room)?;
+        let (family, cap) = (options.family, state.cap);
         let tokens = |line: &[u8], tape: &mut Tape, counter: &dyn Counter| -> Result<u64> {
             let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
             Ok(cost::whole(item.role, value, counter, family))
         };
-        let quick = tokens(&line, &mut self.tape, &*self.counters.quick)?;
-        let mut sure = tokens(&line, &mut self.tape, self.counters.sure()?)?;
+        let quick = tokens(line, tape, &*counters.quick)?;
+        // an estimate is never this wrong
+        let mut sure = if quick / 4 > cap { quick } else { tokens(line, tape, counters.sure()?)? };
         if sure <= cap {
-            out.put(&line)?;
-            self.state.tally.count(item.part, item.role, quick, Some((settle::Fate::Pinned, sure)));
-            self.state.gone_quick = self.state.gone_quick.saturating_add(quick);
-            self.state.gone_sure = self.state.gone_sure.saturating_add(sure);
+            out.put(line)?;
+            state.tally.count(item.part, item.role, quick, Some((settle::Fate::Pinned, sure)));
+            state.gone_quick = state.gone_quick.saturating_add(quick);
+            state.gone_sure = state.gone_sure.saturating_add(sure);
             return Ok(true);
         }
-        if !self.state.over {
+        if !state.over {
             return Ok(false);
         }
         let (mut bytes, mut twin) = (cap.saturating_mul(4), Vec::new());
         while sure > cap && bytes > 0 {
-            twin = forms::twin(&line, Form::Typed(bytes), &self.state.lines, &mut self.tape)?;
-            sure = tokens(&twin, &mut self.tape, self.counters.sure()?)?;
+            twin = forms::twin(line, Form::Typed(bytes), &state.lines, tape)?;
+            sure = tokens(&twin, tape, counters.sure()?)?;
             bytes = bytes * 7 / 8;
         }
-        if !self.options.drop {
-            out.put(&condensed(&line, &mut self.tape)?)?;
-            self.state.messages += 1;
+        if !options.drop {
+            out.put(&condensed(line, tape)?)?;
+            state.messages += 1;
         }
         out.put(&twin)?;
-        self.state.changed = true;
-        self.state.tally.count(item.part, item.role, quick, Some((settle::Fate::Cut, sure)));
-        self.state.gone_quick = self.state.gone_quick.saturating_add(sure);
-        self.state.gone_sure = self.state.gone_sure.saturating_add(sure);
+        state.changed = true;
+        state.tally.count(item.part, item.role, quick, Some((settle::Fate::Cut, sure)));
+        state.gone_quick = state.gone_quick.saturating_add(sure);
+        state.gone_sure = state.gone_sure.saturating_add(sure);
         Ok(true)
     }
 
@@ -539,8 +541,8 @@ impl Trim {
         let (options, state) = (&self.options, &mut self.state);
         if options.explain {
             let mut room = Vec::new();
-            let line = original(state.queue.line(item.held, &mut room)?, item.mark);
-            let value = self.tape.parse(&line).map_err(|e| Error::shape(e.to_string()))?;
+            let line = original(&state.queue, &item, &mut room)?;
+            let value = self.tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
             let tokens = cost::whole(item.role, value, &*self.counters.quick, options.family);
             state.tally.count(item.part, item.role, tokens, None);
         }
@@ -774,14 +776,13 @@ fn mark(record: &Record<'_>, value: Option<Value<'_>>) -> Option<Mark> {
     Some(Mark { at: end, len: b",\"dropped\":".len() + MARK.len(), was: b"" })
 }
 
-/// A held line as it came.
-fn original(line: &[u8], mark: Option<Mark>) -> std::borrow::Cow<'_, [u8]> {
-    let Some(mark) = mark else { return line.into() };
-    let mut out = Vec::with_capacity(line.len());
-    out.extend_from_slice(line.get(..mark.at).unwrap_or_default());
-    out.extend_from_slice(mark.was);
-    out.extend_from_slice(line.get(mark.at + mark.len..).unwrap_or_default());
-    out.into()
+/// A held line as it came, in `room`: the mark is taken out where it stands, so that there is one copy of the line.
+fn original<'a>(queue: &'a Queue, item: &Item, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let Some(mark) = item.mark else { return queue.line(item.held, room) };
+    queue.copy(item.held, room)?;
+    let end = (mark.at + mark.len).min(room.len());
+    room.splice(mark.at.min(end)..end, mark.was.iter().copied());
+    Ok(room)
 }
 
 fn trimmed(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {

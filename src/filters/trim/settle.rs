@@ -144,8 +144,7 @@ pub(super) fn settle(
     };
     window.look()?;
     let (forms, shrunk) = window.decide(aim)?;
-    let Window { pieces, costs, .. } = window;
-    let mut room = Vec::new();
+    let Window { pieces, costs, mut room, .. } = window;
     let mut changes = Vec::new();
     for slot in slots {
         let at = match slot {
@@ -161,15 +160,15 @@ pub(super) fn settle(
         };
         let (Some(piece), Some(form)) = (pieces.get(at), forms.get(at).copied()) else { continue };
         let item = piece.item;
-        let held = state.queue.line(item.held, &mut room)?;
         let tokens = |form| costs.get(&(at, form)).map_or(0, |c| c.tokens);
         let fate = match form {
             Form::Whole => {
-                out.put(&original(held, item.mark))?;
+                out.put(original(&state.queue, &item, &mut room)?)?;
                 Some(if piece.pinned { Fate::Pinned } else { Fate::Kept })
             }
             Form::Gone if options.drop => None,
             Form::Gone => {
+                let held = state.queue.line(item.held, &mut room)?;
                 match item.mark {
                     Some(_) => out.put(held)?,
                     None => out.put(&trimmed(held, tape)?)?,
@@ -177,11 +176,11 @@ pub(super) fn settle(
                 None
             }
             _ => {
-                let line = original(held, item.mark);
+                let line = original(&state.queue, &item, &mut room)?;
                 if !options.drop {
-                    out.put(&condensed(&line, tape)?)?;
+                    out.put(&condensed(line, tape)?)?;
                 }
-                out.put(&forms::twin(&line, form, &state.lines, tape)?)?;
+                out.put(&forms::twin(line, form, &state.lines, tape)?)?;
                 Some(match form {
                     _ if piece.pinned => Fate::Cut,
                     Form::Masked | Form::Told | Form::Superseded | Form::Bare => Fate::Masked,
@@ -217,9 +216,8 @@ impl Window<'_> {
     ) -> Result<Option<T>> {
         let Some(piece) = self.pieces.get(at) else { return Ok(None) };
         let mut room = std::mem::take(&mut self.room);
-        let line = original(self.state.queue.line(piece.item.held, &mut room)?, piece.item.mark);
-        let taken = take(&line, self.tape, self.counters);
-        drop(line);
+        let line = original(&self.state.queue, &piece.item, &mut room)?;
+        let taken = take(line, self.tape, self.counters);
         self.room = room;
         taken.map(Some)
     }
@@ -279,8 +277,12 @@ impl Window<'_> {
         if form == Form::Gone {
             return Ok(0);
         }
-        if let Some(known) = self.costs.get(&(at, form)).filter(|c| c.sure || !sure) {
-            return Ok(known.tokens);
+        if let Some(known) = self.costs.get(&(at, form)) {
+            // an estimate is never wrong enough for this to fit
+            let far = form == Form::Whole && known.tokens / 4 > self.options.budget;
+            if known.sure || !sure || far {
+                return Ok(known.tokens);
+            }
         }
         let family = self.options.family;
         let Some(role) = self.pieces.get(at).map(|p| p.item.role) else { return Ok(0) };
@@ -786,8 +788,10 @@ impl Window<'_> {
                 }
                 let Some(piece) = self.pieces.get(at) else { continue };
                 let result = piece.item.role == Role::ToolResult;
-                let whole =
-                    !result || piece.length <= WHOLE || most > MOST || self.options.family == Family::Claude;
+                let whole = !result
+                    || piece.length <= WHOLE
+                    || most > MOST
+                    || self.options.family == Family::Anthropic;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
                 let told_later = piece.superseded && now == Form::Bare;
                 if told_later || matches!(now, Form::Whole | Form::Superseded | Form::Gone) {
