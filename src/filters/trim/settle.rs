@@ -35,6 +35,9 @@ const READMITTED: usize = 64;
 const STEPS: usize = 3;
 const ANNOUNCED: usize = 200;
 
+/// What is counted exactly whatever the budget, in tokens.
+const COUNTED: u64 = 10_000;
+
 /// Least that a text is cut to, in bytes.
 const CUT: u64 = 100;
 
@@ -278,8 +281,8 @@ impl Window<'_> {
             return Ok(0);
         }
         if let Some(known) = self.costs.get(&(at, form)) {
-            // an estimate is never wrong enough for this to fit
-            let far = form == Form::Whole && known.tokens / 4 > self.options.budget;
+            // an estimate is never wrong enough for this to fit, and to count a text without end takes its time
+            let far = form == Form::Whole && known.tokens / 4 > self.options.budget.max(COUNTED);
             if known.sure || !sure || far {
                 return Ok(known.tokens);
             }
