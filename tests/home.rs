@@ -49,7 +49,7 @@ fn reaches_without_dates(client: &Client) {
 fn reaches(client: &str) {
     let Some(client) = Client::find(client) else { return };
     reaches_without_dates(&client);
-    for (name, session, records) in sessions() {
+    for (name, session, records) in sessions("claude") {
         let sandbox = Sandbox::new();
         let copy = sandbox.write("session.jsonl", std::fs::read(&session).unwrap());
         let written = relayed(&sandbox, "claude", &copy, "claude", "--history exact | relay-pair");
