@@ -12,7 +12,7 @@ const SESSION: &str = "0c0ffee0-0000-4000-8000-0000000000a1";
 const THREAD: &str = "019b7c1e-0000-7000-8000-0000000000a2";
 const WEBP: &str = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 
-/// What Codex (0.142, 0.171) puts in the place of a picture that lies elsewhere.
+/// What Codex 0.171 puts in the place of a picture that lies elsewhere; 0.142 sends its address.
 const REMOTE: &str = "image content omitted because remote image URLs are not supported";
 
 /// A picture as sessions hold them.
@@ -42,8 +42,8 @@ fn held() -> Vec<Held> {
         one("image/png", "[omitted]".to_owned(), "damaged base64", "damaged base64"),
         one("image/png", png(9_000, 2, 0), "9000 by 2 pixels", "image/png"),
         one("image/png", png(4, 4, 4 << 20), "4194", "image/png"),
-        one("", url("https://ducks.example/pond.png"), "url", REMOTE),
-        one("", url("http://ducks.example/pond.png"), "http://ducks.example", REMOTE),
+        one("", url("https://ducks.example/pond.png"), "url", "url"),
+        one("", url("http://ducks.example/pond.png"), "http://ducks.example", "url"),
         one("", url("file:///ponds/a.png"), "file:///ponds/a.png", "file:///ponds/a.png"),
         one("", url("[image/png content omitted]"), "image/png content omitted", "image/png content omitted"),
     ]
@@ -213,6 +213,7 @@ fn shown(value: &Value, out: &mut Vec<String>) {
     match (kind, value) {
         (_, Value::Array(all)) => all.iter().for_each(|one| shown(one, out)),
         (_, Value::String(text)) => out.push(text.clone()),
+        ("input_text", _) if value["text"] == REMOTE => out.push("url".to_owned()),
         ("image", _) => out.push(value["source"]["media_type"].as_str().unwrap_or("url").to_owned()),
         ("input_image", _) => out.push(media_type(value["image_url"].as_str().unwrap())),
         ("document", _) => {
@@ -243,7 +244,7 @@ fn judge(history: &[Value], from: &str, to: &str, words: &[&str]) {
             words => {
                 let named = |text: &String| {
                     let names = text.split("[image ").filter(|name| name.contains(words));
-                    names.filter(|name| name.contains("not carried over]") || *name == REMOTE).count()
+                    names.filter(|name| name.contains("not carried over]")).count()
                 };
                 all.iter().map(named).sum()
             }
