@@ -312,7 +312,7 @@ fn claude_code_goes_on_with_more_pictures_than_it_may_have() {
     let Some(client) = Client::find("claude-2.1.332") else { return };
     let sandbox = Sandbox::new();
     let picture = |n: usize| {
-        let edge = if n % 50 == 0 { 2_001 } else { 2_000 };
+        let edge = if n.is_multiple_of(50) { 2_001 } else { 2_000 };
         json!({"type": "input_image", "image_url": format!("data:image/png;base64,{}", png(edge, 1, 0))})
     };
     let pictures: Vec<Value> = (1..=120).map(picture).collect();
