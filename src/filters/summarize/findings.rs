@@ -163,8 +163,12 @@ impl Findings {
 
 /// A key that is the same for sentences that differ in case, marks and numbers of steps.
 pub(super) fn same(text: &str) -> u64 {
-    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    terms::key(&letters)
+    terms::key(&letters(text))
+}
+
+/// A text without case and marks.
+pub(super) fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Calls `found` with each sentence that could tell something: what ends in a full stop, question or exclamation

@@ -1,7 +1,7 @@
 //! What is known of a session, and the lines that can be made of it.
 
 use super::choose::Line;
-use super::findings::{Findings, same};
+use super::findings::{Findings, letters, same};
 use super::prompts::{Prompt, Prompts, clipped};
 use super::terms::{By, Names};
 use super::words::{Language, Section, is_continuation, is_question, is_reversal, is_rule, is_wide};
@@ -109,6 +109,12 @@ impl Ledger {
         lines.sort_by_key(|line| line.section);
         let mut told = std::collections::HashSet::new();
         lines.retain(|line| line.quote || told.insert(same(line.text.trim_start_matches("[ ] "))));
+        // nor is told twice what a quoted message says
+        let quoted: Vec<String> = lines.iter().filter(|line| line.quote).map(|l| letters(&l.text)).collect();
+        lines.retain(|line| {
+            let finding = line.section == Section::Findings && !line.quote;
+            !finding || !quoted.iter().any(|quote| quote.contains(&letters(&line.text)))
+        });
         lines
     }
 

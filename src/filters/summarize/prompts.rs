@@ -67,22 +67,20 @@ pub(super) fn asked(text: &str, before: Option<&str>) -> Option<String> {
     let lines: Vec<String> =
         before.lines().filter(|l| !is_heading(l)).map(plain).filter(|l| !l.is_empty()).collect();
     let asks = |s: &&str| s.ends_with(['?', '？']) || is_offer(s);
-    let (n, question) = lines
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(n, line)| {
-            Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
-        })
-        .or_else(|| Some((lines.len(), lines.last()?.clone())))?;
+    let chosen = if choice { option(before, &first) } else { None };
+    // what asks nothing is not answered
+    let found = lines.iter().enumerate().rev().find_map(|(n, line)| {
+        Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
+    });
+    let Some((n, question)) = found else { return chosen };
     let mut told = clipped(&one_line(&question), ASKED * 2 / 3, ASKED / 3);
     if told.ends_with([':', '：', ')']) {
         let listed = lines.iter().skip(n + 1).take(4).cloned().collect::<Vec<_>>().join("; ");
         told = clipped(&format!("{told} {listed}"), ASKED, 0);
     }
-    if choice && let Some(option) = option(before, &first) {
+    if let Some(option) = chosen {
         told.push_str(" — ");
-        told.push_str(&clipped(&one_line(&option), ASKED * 2 / 3, ASKED / 3));
+        told.push_str(&option);
     }
     Some(told)
 }
@@ -95,7 +93,7 @@ fn option(before: &str, mark: &str) -> Option<String> {
         let rest = bare.get(mark.len()..)?;
         let named = bare.get(..mark.len()).is_some_and(|m| m.eq_ignore_ascii_case(mark));
         (named && rest.starts_with([':', '.', ')', '：', '、', '-', '|', ' ']) && rest.len() > 3)
-            .then(|| bare.to_owned())
+            .then(|| clipped(&one_line(bare), ASKED * 2 / 3, ASKED / 3))
     })
 }
 

@@ -150,7 +150,10 @@ impl Runs {
             self.worked(key, run.at, edits);
             self.achieved(&faults::purpose(&run.key), run.at, edits);
         }
-        let said = if looks { String::new() } else { said(&plain, run.text.len()) };
+        let said = match looks {
+            true => answer(&run.key, &plain, run.text.len()),
+            false => said(&plain, run.text.len()),
+        };
         let entry = self.commands.entry(key).or_insert_with(|| Command {
             text: String::new(),
             runs: 0,
@@ -325,6 +328,19 @@ pub(super) struct Failing<'a> {
     pub(super) command: bool,
     pub(super) called: u64,
     pub(super) at: At,
+}
+
+/// What a command that only looks at things found, if that is one short line and more than it was asked for.
+fn answer(command: &str, lines: &[&str], length: usize) -> String {
+    const EMPTY: [&str; 9] = ["pwd", "which", "echo", "printf", "ls", "find", "date", "file", "tree"];
+    let first = command.split_whitespace().next().unwrap_or("");
+    let mut shown = lines.iter().filter(|line| !line.trim().is_empty());
+    match (shown.next(), shown.next()) {
+        (Some(line), None) if length <= BRIEF && !EMPTY.contains(&first) => {
+            clipped(&one_line(&faults::strip_colours(line)), SAID, 0)
+        }
+        _ => String::new(),
+    }
 }
 
 /// What a run said, if that fits behind the command: the line that counts what passed and failed, else all of it when

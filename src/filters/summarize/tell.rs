@@ -8,7 +8,7 @@ use super::ledger::Ledger;
 use super::prompts::{clipped, floor};
 use super::runs::{Command, Failure};
 use super::terms;
-use super::words::{Language, Section, is_cause, is_result};
+use super::words::{Language, Section, is_cause, is_praise, is_result};
 use super::work::{At, Fate, File, one_line};
 use crate::record::Status;
 use crate::tokens::estimate;
@@ -30,6 +30,9 @@ const OPEN: usize = 8;
 /// Points that a message calls open, and the longest of them, in bytes.
 const POINTS: usize = 8;
 const POINT: usize = 220;
+
+/// Short answers to commands that only look, the newest ones.
+const LOOKS: usize = 8;
 
 /// Files that were only read: so many are named.
 const READ: usize = 8;
@@ -229,16 +232,22 @@ impl Ledger {
             let seen = command.at.kept && !whole && !checks;
             // an error tells its command itself
             let error = command.status.is_error() && self.has_error(command);
-            !seen && !command.looks && !is_no_news(&command.text) && !error
+            let empty = command.looks && command.said.is_empty();
+            !seen && !empty && !is_no_news(&command.text) && !error
         };
         let mut commands: Vec<_> = self.work.runs.commands.values().collect();
         commands.sort_by(|a, b| (b.at, &b.text).cmp(&(a.at, &a.text)));
         // of commands that differ in numbers alone the newest stands for all that went the same way
         let mut kinds: HashMap<(u64, bool), (usize, u32)> = HashMap::new();
         let mut told = Vec::new();
+        let mut looks = 0;
         for command in commands {
-            let checks = faults::checks(&command.text);
+            let checks = faults::checks(&command.text) && !command.looks;
             if !tells(command, checks) {
+                continue;
+            }
+            looks += usize::from(command.looks);
+            if command.looks && looks > LOOKS {
                 continue;
             }
             let kind = (terms::key(&faults::without_numbers(&command.text)), command.status.is_error());
@@ -269,6 +278,7 @@ impl Ledger {
     fn command_line(&self, command: &Command, checks: bool, language: Language) -> Line {
         let base = match (checks, command.status) {
             (true, _) => 5.0,
+            (false, _) if command.looks => 0.5,
             (false, Status::Ok) => 2.0,
             (false, Status::Error) => 2.5,
             (false, Status::Unknown) => 1.5,
@@ -523,7 +533,9 @@ fn quoted(text: &str, tokens: u64) -> String {
         } else if code > 0 {
             code += 1;
         }
-        if code <= 8 {
+        let bare = plain(line);
+        let praise = is_praise(&bare) && !is_cause(&bare) && !is_exact(&bare) && bare.len() < 120;
+        if code <= 8 && !praise {
             kept.push(line);
         }
     }
