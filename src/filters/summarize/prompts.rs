@@ -4,7 +4,8 @@ use super::findings::{self, is_heading, plain};
 use super::terms;
 use super::words::{is_offer, is_reversal, is_rule, is_wide, without_reversals};
 use super::work::one_line;
-use crate::filters::typed::Lines;
+use crate::filters::redact::detect::{cut_after, cut_before};
+use crate::filters::typed::{CUT, Lines};
 use std::collections::{HashMap, HashSet};
 
 /// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
@@ -129,7 +130,7 @@ impl Prompts {
             (true, true) => format!("[template] {}", clipped(&typed.rest, TEMPLATE, 0)),
             (true, false) => typed.rest,
         };
-        prompt.text = clipped(&prompt.text, WHOLE * 3 / 4, WHOLE / 4);
+        prompt.text = clipped(&prompt.text.replace(CUT, "[…]"), WHOLE * 3 / 4, WHOLE / 4);
         self.bytes += prompt.text.len();
         self.list.push(prompt);
         if self.bytes > self.limit && self.list.len() > 8 {
@@ -340,14 +341,19 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// A text with its middle left out where it is longer than `head` and `tail` bytes together.
+/// A text with its middle left out where it is longer than `head` and `tail` bytes together; never through a secret.
 pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
     let text = text.trim();
     if text.len() <= head + tail + 8 {
         return text.to_owned();
     }
-    let (start, end) = (floor(text, head), floor(text, text.len() - tail));
-    format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
+    let start = cut_before(None, text, head);
+    let head = text.get(..start).unwrap_or("").trim_end();
+    if tail == 0 {
+        return format!("{head} […]");
+    }
+    let end = cut_after(None, text, text.len() - tail).max(start);
+    format!("{head} […] {}", text.get(end..).unwrap_or("").trim_start())
 }
 
 /// The last place at or before `at` where a character begins.
@@ -431,7 +437,11 @@ mod tests {
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 漢字");
+        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 字");
         assert_eq!(clipped(" short ", 2, 2), "short");
+        assert_eq!(clipped("one two three four five", 12, 0), "one two […]");
+        // a part of a key is no key that a later stage could find
+        let key = ["gh", "p_", "k3Vt9QbX1mZr7LwYc5Hs", "2DfJ8NaPu4Ee6GiT"].concat();
+        assert_eq!(clipped(&format!("use {key} for the ponds of the whole county"), 20, 0), "use […]");
     }
 }

@@ -232,7 +232,9 @@ impl Ledger {
             let seen = command.at.kept && !whole && !checks;
             // an error tells its command itself
             let error = command.status.is_error() && self.has_error(command);
-            let empty = command.looks && command.said.is_empty();
+            // a script that is not told has no name
+            let script = command.text.contains("<<") && !checks;
+            let empty = script || (command.looks && command.said.is_empty());
             !seen && !empty && !is_no_news(&command.text) && !error
         };
         let mut commands: Vec<_> = self.work.runs.commands.values().collect();
@@ -304,7 +306,7 @@ impl Ledger {
     fn open_failures(&self) -> Vec<&Failure> {
         let runs = &self.work.runs;
         let told = |f: &&Failure| {
-            f.resolved.is_none() && f.command && !f.line.is_empty() && !runs.is_banner(&f.line)
+            f.resolved.is_none() && f.command && !f.looks && f.line.len() > 8 && !runs.is_banner(&f.line)
         };
         let mut open: Vec<_> = runs.failures.iter().filter(told).collect();
         open.sort_by_key(|f| std::cmp::Reverse(f.at));
@@ -348,6 +350,8 @@ impl Ledger {
         let recent = self.recent(failure.at);
         let worth = match (failure.command, failure.resolved.is_some()) {
             (true, false) => 5.0 + 4.0 * recent,
+            // without a change that did it there is nothing to learn
+            (true, true) if failure.by.is_empty() => 0.6 + 0.6 * recent,
             (true, true) => 2.5 + 1.5 * recent,
             (false, _) => 0.8 + recent,
         };
@@ -416,6 +420,9 @@ impl Ledger {
                 (false, _) => 0.0,
             };
             if !cause && !is_exact(&finding.text) {
+                if !(finding.closing && is_result(&finding.text)) {
+                    continue;
+                }
                 worth *= 0.5;
             }
             let mut text = finding.text.clone();
@@ -486,7 +493,13 @@ impl Ledger {
         let version = session.source_version.as_deref().unwrap_or("");
         parts.push(one_line(&format!("{} {version}", session.source_agent)));
         parts.extend(session.model.as_deref().map(one_line));
-        parts.extend(self.sandbox.clone());
+        if self.offline {
+            let words = language.pick(
+                "the source agent had no network access (restricted)",
+                "源代理没有网络权限（restricted）",
+            );
+            parts.push(words.to_owned());
+        }
         let mut line = Line::new(Section::Environment, parts.join(", "), 0, 6.0);
         line.refer(self.work.runs.branch.as_ref().map(|(_, at)| at.seq));
         lines.push(line);
@@ -503,24 +516,31 @@ impl Ledger {
     }
 }
 
-/// Commands that change nothing that is not told elsewhere: commits stand in the state.
+/// Commands that change nothing that is not told elsewhere: commits stand in the state, files in their section.
 fn is_no_news(command: &str) -> bool {
-    [
+    const WORDS: [&str; 15] = [
         "git add ",
         "git commit",
         "git fetch",
         "git checkout ",
         "git switch ",
+        "git restore --staged",
         "mkdir ",
         "cp ",
         "mv ",
         "rm ",
         "touch ",
         "chmod ",
-    ]
-    .iter()
-    .any(|word| command.starts_with(word))
-        && !command.contains("&&")
+        "ls",
+        "cd ",
+        "echo ",
+    ];
+    let mut parts = command.split("&&").map(str::trim);
+    let first = parts.next().unwrap_or("");
+    WORDS.iter().any(|word| first.starts_with(word))
+        && parts.all(|part| {
+            part == "git push" || part.starts_with("git push ") || WORDS.iter().any(|w| part.starts_with(w))
+        })
 }
 
 /// A message as a quotation of at most so many tokens, its middle left out: the end holds the offer.
