@@ -669,7 +669,8 @@ impl Index {
             None if is_tree && !self.lenient => self.hasher.hash_one("undefined".as_bytes()),
             None if is_tree => {
                 self.set(at, bit::NO_ID);
-                let parent = self.previous;
+                let named = fields.parent.filter(|id| !id.is_empty()).map(|id| self.hash(id));
+                let parent = named.and_then(|id| self.find(id)).unwrap_or(self.previous);
                 self.change(at, |e| e.parent = parent);
                 if !self.entry(at).has(bit::SIDECHAIN) {
                     self.previous = at;
