@@ -538,6 +538,8 @@ fn every_kind_of_call() {
         (&picture["role"], &picture["content"][0]["source"]["data"]),
         (&json!("assistant"), &json!("aGk="))
     );
+    let exact = session(&lines, Exact);
+    assert_eq!(exact.messages().last().unwrap()["input"]["result"], "[picture of 3 bytes: not carried over]");
     let seen: Vec<_> = s
         .messages()
         .filter(|m| m["role"] != "assistant")
