@@ -282,14 +282,14 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
         }
     }
-    if form == Form::Shared {
-        let parted = item.what == What::Message && split(&mut all.pieces);
-        all.unreadable = named(&mut all.pieces, payload);
-        let headed = item.what == What::AgentMessage && head(&mut all.pieces, payload);
-        if all.unreadable || parted || headed {
-            // the records no longer hold the places of the line one by one
-            holes.clear();
-        }
+    let shared = form == Form::Shared;
+    let parted = shared && item.what == What::Message && split(&mut all.pieces);
+    // the exact view keeps arguments, which are compared with what the client sends
+    all.unreadable = (shared || item.what == What::AgentMessage) && named(&mut all.pieces, payload);
+    let headed = shared && item.what == What::AgentMessage && head(&mut all.pieces, payload);
+    if all.unreadable || parted || headed {
+        // the records no longer hold the places of the line one by one
+        holes.clear();
     }
     if let Some(relay) = relay {
         of_relay(&mut all.pieces, &mut holes, relay);
