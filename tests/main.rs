@@ -12,6 +12,7 @@ mod budget;
 mod clients;
 mod commands;
 mod format;
+mod hand;
 mod handover;
 mod home;
 mod layers;

@@ -19,6 +19,8 @@ mod shell;
 mod speech;
 mod tools;
 
+pub use shell::quoted;
+
 use crate::calls::Tool;
 use crate::record::{Error, Problem, Problems, Record, Result};
 use crate::stream::{Native, Sink, World, nearest};
