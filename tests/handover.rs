@@ -103,20 +103,56 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn the_line_that_resumes_is_not_lost_with_stdout_closed() {
+    for (agent, resumes) in [("codex", "codex resume "), ("claude", "claude --resume ")] {
+        let written = |end: &str| {
+            let sandbox = Sandbox::new();
+            store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
+            let read = format!("relay-read --quiet claude > s; relay-write --quiet {agent} < s {end}");
+            sandbox.shell(&read).run()
+        };
+        let out = written(">&-").expect_code(1);
+        let told = out.errors();
+        assert!(told.contains(resumes) && told.contains("it is closed"), "{told}");
+        // who throws it away by name has said so
+        assert_eq!(written("> /dev/null").success().errors(), "");
+    }
     let sandbox = Sandbox::new();
     store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
-    let read = "relay-read --quiet claude > stream.jsonl; relay-write --quiet codex < stream.jsonl";
-    let out = sandbox.shell(&format!("{read} >&-")).run().expect_code(1);
-    assert!(
-        out.errors().contains("codex resume ") && out.errors().contains("it is closed"),
-        "{}",
-        out.errors()
-    );
-    // who throws it away by name has said so
-    let out = sandbox.shell(&format!("{read} > /dev/null")).run().success();
-    assert_eq!(out.errors(), "");
     let out = sandbox.shell("relay-read claude >&-").run().expect_code(1);
     assert!(out.errors().contains("stdout"), "{}", out.errors());
+}
+
+#[test]
+fn a_record_that_was_cut_ends_every_stage() {
+    for dropped in ["null", "\"branch\""] {
+        let stream = format!(
+            concat!(
+                "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"a\",\"source_agent\":\"claude\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"user\",\"content\":\"hello\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"assistant\",\"dropped\":{},\"origin\":null,\"seq\":2,\"turn\":1,",
+                "\"line\":2,\"part\":null,\"group\":\"g\",\"timestamp\":null,\"content\":\"cut he\n",
+                "{{\"type\":\"end\"}}\n"
+            ),
+            dropped
+        );
+        for command in [
+            "relay-pair",
+            "relay-pair --check",
+            "relay-trim --budget 8000",
+            "relay-summarize",
+            "relay-summarize --format md",
+            "relay-redact",
+            "relay-redact --check",
+            "relay-write jsonl",
+            "relay-write codex --project .",
+            "relay-write claude --project .",
+        ] {
+            let sandbox = Sandbox::new();
+            let out = sandbox.shell(command).stdin(stream.clone()).run().expect_code(3);
+            assert!(out.errors().contains("stdin:3: the record is not whole"), "{command}: {}", out.errors());
+            assert_eq!(rollouts(&sandbox), Vec::<PathBuf>::new(), "{command}");
+        }
+    }
 }
 
 #[test]

@@ -373,6 +373,26 @@ fn other_compressions_are_named() {
     }
 }
 
+#[test]
+fn a_pipe_is_written_to_when_somebody_reads_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("project/s", stream(&[]));
+    sandbox.shell("mkfifo pipe").run().success();
+    for command in [
+        "relay-write jsonl -q -o pipe",
+        "relay-write claude --project . -q -o pipe",
+        "relay-redact -q --report pipe",
+    ] {
+        let out = soon(sandbox.shell(&format!("{command} <s"))).expect_code(1);
+        assert!(out.errors().contains("pipe: is a pipe that nobody reads"), "{command}: {}", out.errors());
+        let line = format!("cat pipe >out & sleep .5; {command} <s >/dev/null; wait; wc -l <out");
+        let read = soon(sandbox.shell(&line)).success();
+        assert!(read.text().trim().parse::<u64>().unwrap() > 0, "{command}: {}", read.errors());
+    }
+    let out = soon(sandbox.shell("relay-write jsonl -q -o >(cat) <s; sleep .2")).success();
+    assert_eq!(out.text(), stream(&[]));
+}
+
 /// The most memory that a command has at once, in bytes.
 fn memory(sandbox: &Sandbox, line: &str) -> u64 {
     let python = "import resource, subprocess, sys; \

@@ -13,18 +13,24 @@ use crate::agents::content::{Block, Image, Part, Takes, call_id, parts, size, to
 use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned};
 use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, note, shell};
-use crate::json::{Kind as Json, Tape, Text, Value, write_escaped, write_string};
+use crate::agents::{WriteOptions, Writer, Written, note, shell, speech};
+use crate::json::{self, Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
 use crate::stream::World;
+use crate::tokens::Family;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Whose sessions these are.
-pub(super) const CLAUDE: To =
-    To { agent: "claude", title: "Claude Code", home: "CLAUDE_CONFIG_DIR", resume: "claude --resume" };
+pub(super) const CLAUDE: To = To {
+    agent: "claude",
+    title: "Claude Code",
+    family: Family::Anthropic,
+    home: "CLAUDE_CONFIG_DIR",
+    resume: "claude --resume",
+};
 
 /// The client whose lines are written.
 const VERSION: &str = "2.1.332";
@@ -387,7 +393,7 @@ impl Chain<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == CLAUDE.agent {
             true => None,
-            false => counterpart(CLAUDE.agent, &name, input),
+            false => counterpart(source, CLAUDE.agent, &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());
@@ -653,11 +659,10 @@ impl Chain<'_> {
     /// The line with the title, without its line feed. There always is one: the client shows `(session)`
     /// where the first prompt is no plain text.
     fn title(&self, begun: &Begun) -> Vec<u8> {
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = [given, self.prompts.first.as_deref()]
+        let title = [note::title_of(self.hand.options, &begun.session), self.prompts.first.clone()]
             .into_iter()
             .flatten()
-            .map(|t| shell::one_line(t).trim().to_owned())
+            .map(|t| shell::one_line(&t).trim().to_owned())
             .find(|t| !t.is_empty())
             .unwrap_or_else(|| format!("from {}", begun.session.source_agent));
         let mut fields = Fields::default();
@@ -673,15 +678,11 @@ impl Chain<'_> {
 
 impl Prompts {
     fn take(&mut self, content: &[Part<'_>]) {
-        let Some(Part::Text(text)) = content.iter().find(|p| matches!(p, Part::Text(_))) else { return };
-        // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
-        let cut = text.len().min(6 * TITLE);
-        let Some(text) = (0..12).find_map(|back| {
-            let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
-            serde_json::from_slice::<String>(&raw).ok()
-        }) else {
-            return;
-        };
+        let human = content.iter().find_map(|part| match part {
+            Part::Text(text) => human(text),
+            _ => None,
+        });
+        let Some(text) = human else { return };
         let line = shell::one_line(text.trim());
         let cut = line.char_indices().find(|(at, _)| *at >= TITLE).map_or(line.len(), |(at, _)| at);
         let line = line.get(..cut).unwrap_or_default().trim_end().to_owned();
@@ -691,6 +692,19 @@ impl Prompts {
         self.first.get_or_insert_with(|| line.clone());
         self.last = Some(line);
     }
+}
+
+/// The beginning of what the human says in an escaped text: an editor may have put pages before it.
+fn human(text: &[u8]) -> Option<String> {
+    if speech::may_be_mixed(text) {
+        return note::human(&json::decode(text));
+    }
+    // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
+    let cut = text.len().min(6 * TITLE);
+    (0..12).find_map(|back| {
+        let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
+        serde_json::from_slice::<String>(&raw).ok()
+    })
 }
 
 /// A time so many milliseconds later; the same at the end of all times.

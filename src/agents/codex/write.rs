@@ -11,10 +11,11 @@ use crate::agents::content::{Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Provenance, Step, To, rfc3339, scanned};
 use crate::agents::image::OPENAI;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, shell};
+use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::json::{Tape, Value, write_escaped, write_string};
 use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
 use crate::stream::{World, append_line};
+use crate::tokens::Family;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -31,8 +32,13 @@ const LAST_MESSAGE: usize = 64 << 10;
 const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| None };
 
 /// Whose sessions these are.
-pub(super) const CODEX: To =
-    To { agent: "codex", title: "Codex CLI", home: "CODEX_HOME", resume: "codex resume" };
+pub(super) const CODEX: To = To {
+    agent: "codex",
+    title: "Codex CLI",
+    family: Family::OpenAi,
+    home: "CODEX_HOME",
+    resume: "codex resume",
+};
 
 /// Begins a new session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
@@ -359,7 +365,7 @@ impl Rollout<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == "codex" {
             true => None,
-            false => counterpart("codex", &name, input),
+            false => counterpart(source, "codex", &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());
@@ -528,8 +534,8 @@ impl Rollout<'_> {
         if !matches!(begun.target, Target::Store(_)) {
             return Ok(());
         }
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = shell::one_line(given.unwrap_or_default());
+        let given = note::title_of(self.hand.options, &begun.session);
+        let title = shell::one_line(&given.unwrap_or_default());
         if title.trim().is_empty() {
             return Ok(());
         }

@@ -533,3 +533,33 @@ fn records_that_do_not_fit_are_refused() {
     assert_eq!(restored(&[&made]), Ok(None));
     assert_eq!(restored(&["{\"type\":\"native\",\"raw\":\"a\\nb\"}"]), Ok(Some("a\nb".to_owned())));
 }
+
+#[test]
+fn the_title_is_what_the_human_said() {
+    let ide = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n";
+    let long = format!(
+        "# Context from my IDE setup:\n{}## My request for Codex:\n",
+        "def f(): pass\n".repeat(2_000)
+    );
+    for (first, title) in [
+        (format!("{ide}round it\n"), "round it"),
+        (format!("{long}round it"), "round it"),
+        ("<ide_opened_file>a.py</ide_opened_file>\nround it".to_owned(), "round it"),
+        ("round it\n\n<system-reminder>be brief</system-reminder>".to_owned(), "round it"),
+        ("<command-message>fix</command-message>\n<command-name>/fix</command-name>\n<command-args>12</command-args>".to_owned(), "/fix 12"),
+        // an editor's words without any of the human
+        ("<ide_selection>x</ide_selection>".to_owned(), "and then?"),
+    ] {
+        let home = Home::new();
+        for given in [None, Some(ide), Some("Rounding")] {
+            let mut head = session("codex");
+            head["title"] = json!(given.map(|t| t.replace('\n', " ")));
+            let records =
+                [head, message("user", json!(first)), message("assistant", json!("a")), message("user", json!("and then?")), end()];
+            let (_, lines) = home.write(&records, |_| {}).unwrap();
+            let [.., shown, last] = lines.as_slice() else { panic!() };
+            let title = if given == Some("Rounding") { "Rounding" } else { title };
+            assert_eq!((&shown["customTitle"], &last["lastPrompt"]), (&json!(title), &json!("and then?")));
+        }
+    }
+}
