@@ -60,6 +60,8 @@ pub(super) mod bit {
     pub(in super::super) const RESCUED: u32 = 1 << 14;
     /// The record is not the plain line: see [`super::Index::patches`].
     pub(in super::super) const PATCHED: u32 = 1 << 15;
+    /// What decides where the content of a line stands: its kind, and the bits that find content elsewhere.
+    pub(in super::super) const FORM: u32 = 7 | LOCAL_COMMAND | QUEUED | SUMMARY | NOTE;
     /// A later line has the same id and stands in this one's place, or an earlier one does.
     pub(in super::super) const SUPERSEDED: u32 = 1 << 16;
     /// The client's own "No response requested.".
@@ -734,7 +736,11 @@ impl Index {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
             // how its bytes are read is a matter of the place too
-            let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            let mut bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            if (was.bits ^ new.bits) & bit::FORM != 0 {
+                // records made as for the last line would not give the first one back
+                bits |= bit::PATCHED;
+            }
             *e = Entry { id, message, length, parent, bits, ..new };
         });
         if self.lenient && parent == NONE && was.parent != NONE && was.is_node() {

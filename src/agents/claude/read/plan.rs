@@ -210,7 +210,8 @@ impl Planner<'_> {
                 parent = self.not_on_path(parent);
             }
             let circle = parent < DANGLING && self.index.entry(parent).has(bit::PATH);
-            if circle || parent == DANGLING && !(self.compaction.hangs_on_summary(at) && !whole) {
+            let gap = parent == DANGLING && (whole || !self.compaction.hangs_on_summary(at));
+            if circle || gap {
                 parent = self.heal(at, circle)?;
             }
             if parent >= DANGLING && !whole {
