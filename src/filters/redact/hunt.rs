@@ -5,6 +5,7 @@ use super::book;
 use super::detect::{Confidence, Detector, Hit, RuleId};
 use super::key::Key;
 use super::known::{Known, Match};
+use super::seen::{self, Seen};
 use super::text::{Places, decode};
 use super::walk::{Part, Spot, Walk};
 use crate::json::Value;
@@ -83,7 +84,6 @@ pub(super) struct Hunt {
     /// Whether pointers are wanted.
     pub(super) pointers: bool,
     placeholder: Finder<'static>,
-    broken_line: Finder<'static>,
     decoded: Vec<u8>,
     hits: Vec<Hit>,
     matches: Vec<Match>,
@@ -102,7 +102,6 @@ impl Hunt {
             key,
             pointers: false,
             placeholder: Finder::new(book::BEGINNING),
-            broken_line: Finder::new(b"\\\n"),
             decoded: Vec::new(),
             hits: Vec::new(),
             matches: Vec::new(),
@@ -203,19 +202,22 @@ impl Hunt {
         // the words of a placeholder must not tell anything of what stands beside it
         let masked = if marked { masked(text) } else { text.into() };
         let text = masked.as_ref();
-        self.detector.find(name, text, &mut self.hits);
-        self.broken_lines(name, text);
         let mut hits = std::mem::take(&mut self.hits);
-        hits.retain(|hit| {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            !value.is_empty() && !self.allow.holds(value, &self.key)
-        });
-        for hit in hits.iter().filter(|hit| hit.propagate) {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
-        }
         self.matches.clear();
+        let seen = Seen::of(text);
+        self.look(name, text, &mut hits);
         self.known.search(text, &mut self.matches);
+        if let Some(seen) = seen {
+            let (as_it_stands, matched) = (hits.len(), self.matches.len());
+            self.look(name, &seen.text, &mut hits);
+            self.known.search(&seen.text, &mut self.matches);
+            for hit in hits.iter_mut().skip(as_it_stands) {
+                (hit.start, hit.end) = seen.place(hit.start, hit.end);
+            }
+            for found in self.matches.iter_mut().skip(matched) {
+                (found.start, found.end) = seen.place(found.start, found.end);
+            }
+        }
         if !hits.is_empty() || !self.matches.is_empty() || marked {
             self.merge(&hits, raw, escaped, marked);
         }
@@ -255,45 +257,19 @@ impl Hunt {
         }
     }
 
-    /// Secrets that go on behind a backslash at the end of a line: adds those that only show when the lines are
-    /// joined.
-    fn broken_lines(&mut self, name: Option<&[u8]>, text: &[u8]) {
-        let part = |b: Option<&u8>| {
-            b.is_some_and(|b| {
-                b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.')
-            })
-        };
-        let mut joined = Vec::new();
-        // where in `joined` lines were joined
-        let mut seams = Vec::new();
-        let mut from = 0;
-        for at in self.broken_line.find_iter(text) {
-            if at > 0 && part(text.get(at - 1)) && part(text.get(at + 2)) {
-                joined.extend_from_slice(text.get(from..at).unwrap_or_default());
-                seams.push(joined.len());
-                from = at + 2;
-            }
-        }
-        if seams.is_empty() {
-            return;
-        }
-        joined.extend_from_slice(text.get(from..).unwrap_or_default());
-        let mut hits = Vec::new();
-        self.detector.find(name, &joined, &mut hits);
-        for hit in hits {
-            let before = seams.partition_point(|&s| s <= hit.start);
-            let inside = seams.partition_point(|&s| s < hit.end);
-            if inside > before {
-                let value = joined.get(hit.start..hit.end).unwrap_or_default();
-                if self.allow.holds(value, &self.key) {
-                    continue;
-                }
-                if hit.propagate {
-                    self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
-                }
-                let hit = Hit { start: hit.start + 2 * before, end: hit.end + 2 * inside, ..hit };
-                self.hits.push(hit);
-            }
+    /// Appends the hits of a text that do not stay, and learns their values.
+    fn look(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
+        let before = hits.len();
+        self.detector.find(name, text, hits);
+        let mut at = 0;
+        hits.retain(|hit| {
+            at += 1;
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            at <= before || (!value.is_empty() && !self.allow.holds(value, &self.key))
+        });
+        for hit in hits.iter().skip(before).filter(|hit| hit.propagate) {
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            self.learn(&seen::plain(value.into()), hit.rule.name(), hit.confidence == Confidence::High);
         }
     }
 
@@ -304,15 +280,22 @@ impl Hunt {
         wanted: impl Fn(&Hit) -> bool,
     ) -> Vec<(Range<usize>, RuleId)> {
         let mut hits = Vec::new();
-        self.detector.find(None, text, &mut hits);
-        hits.retain(|hit| {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            wanted(hit) && !self.allow.holds(value, &self.key)
-        });
-        for hit in hits.iter().filter(|hit| hit.propagate) {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
+        self.look(None, text, &mut hits);
+        if let Some(seen) = Seen::of(text) {
+            let before = hits.len();
+            self.look(None, &seen.text, &mut hits);
+            for hit in hits.iter_mut().skip(before) {
+                (hit.start, hit.end) = seen.place(hit.start, hit.end);
+            }
+            hits.sort_by_key(|hit| (hit.start, hit.end));
+            let mut end = 0;
+            hits.retain_mut(|hit| {
+                hit.start = hit.start.max(end);
+                end = end.max(hit.end);
+                hit.start < hit.end
+            });
         }
+        hits.retain(wanted);
         hits.iter().map(|hit| (hit.start..hit.end, hit.rule)).collect()
     }
 

@@ -9,6 +9,7 @@
 //! | `detect`, `rules` | what a secret looks like |
 //! | `walk` | where text stands in a record |
 //! | `text` | decoded text, and the way back to the bytes of the line |
+//! | `seen` | a text without colours and characters that are not shown |
 //! | `known` | values found once, looked for everywhere after, in the forms in which tools print them |
 //! | `hunt` | all that was found in one record |
 //! | `book` | which placeholder stands for which value; the map |
@@ -28,6 +29,7 @@ mod key;
 mod known;
 mod restore;
 pub mod rules;
+mod seen;
 mod text;
 mod walk;
 
@@ -344,6 +346,11 @@ impl Writer<'_> {
                 value.into()
             }
             false => raw.into(),
+        };
+        // the same value, however it was coloured
+        let value = match piece.why {
+            Why::Found(_) => seen::plain(value),
+            _ => value,
         };
         let name = match piece.why {
             Why::Known(n) => self.book.name(hunt.known.rule(n), hunt.known.value(n), spelling, || true)?,
