@@ -46,6 +46,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// What a session says behind relay-redact.
+fn stamp(level: &str) -> String {
+    format!(r#","redacted":{{"level":"{level}","version":"{}"}}"#, env!("CARGO_PKG_VERSION"))
+}
+
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -62,7 +67,8 @@ fn secrets_become_placeholders_and_come_back() {
     assert_eq!(done.code(), 0, "{}", text(&done.stderr));
     let out = text(&done.stdout);
     assert!(!out.contains(&a) && !out.contains(&b), "{out}");
-    assert_eq!(out.replace("<REDACTED:github-pat:1>", &a).replace("<REDACTED:github-pat:2>", &b), input);
+    let plain = out.replace("<REDACTED:github-pat:1>", &a).replace("<REDACTED:github-pat:2>", &b);
+    assert_eq!(plain.replace(&stamp("secrets"), ""), input);
     assert_eq!(text(&done.stderr), "relay-redact: 2 values replaced in 3 places: github-pat 3\n");
     assert_eq!(mode(&map), 0o600);
     for restore in [["--restore", map_name].as_slice(), &["--restore", "--map", map_name]] {
@@ -204,11 +210,44 @@ fn home_names_and_addresses_only_where_they_are_asked_for() {
     let sandbox = Sandbox::new();
     let lines = [start("x"), result("t", "/Users/annabel/src/x.rs by annabel@corp-mail.net")];
     let plain = redact(&sandbox, &[], &stream(&lines));
-    assert_eq!(text(&plain.stdout), stream(&lines));
+    assert_eq!(text(&plain.stdout).replace(&stamp("secrets"), ""), stream(&lines));
     let share = text(&redact(&sandbox, &["--share"], &stream(&lines)).stdout);
     assert!(share.contains("/Users/<REDACTED:home:1>/src/x.rs") && !share.contains("annabel"), "{share}");
     assert_eq!(redact(&sandbox, &["--pii", "shoe-size"], "").code(), 2);
     assert_eq!(redact(&sandbox, &["--only", "no-such-rule"], "").code(), 2);
+}
+
+#[test]
+fn the_own_home_is_known_wherever_it_lies() {
+    let sandbox = Sandbox::new();
+    let lines = [start("x"), result("t", "/srv/people/annabel/x and /srv/people/bob, -srv-people-annabel-x")];
+    let share = sandbox
+        .relay("relay-redact", &["--share"])
+        .env("HOME", "/srv/people/annabel")
+        .stdin(stream(&lines))
+        .run();
+    let share = text(&share.stdout);
+    assert!(
+        share
+            .contains("/srv/people/<REDACTED:home:1>/x and /srv/people/bob, -srv-people-<REDACTED:home:1>-x"),
+        "{share}"
+    );
+}
+
+#[test]
+fn the_reason_of_an_abort_holds_no_secret() {
+    let sandbox = Sandbox::new();
+    let secret = token(12);
+    let aborted = format!(
+        "{}\n{{\"type\":\"abort\",\"by\":\"relay-read\",\"reason\":\"/x/{secret}: gone\"}}\n",
+        start("x")
+    );
+    let done = redact(&sandbox, &[], &aborted);
+    let out = text(&done.stdout);
+    assert!(
+        done.code() == 3 && !out.contains(&secret) && out.contains("/x/<REDACTED:github-pat:1>: gone"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -231,7 +270,9 @@ fn it_stands_in_a_pipe_like_every_filter() {
     assert!(text(&cut.stdout).lines().last().unwrap().starts_with(r#"{"type":"abort","by":"relay-redact""#));
     // it signs nothing: a second run, or putting back, must give the same bytes
     let plain = stream(&[start("x")]);
-    assert_eq!(text(&redact(&sandbox, &["--share"], &plain).stdout), plain);
+    let share = text(&redact(&sandbox, &["--share"], &plain).stdout);
+    assert_eq!(share.replace(&stamp("share"), ""), plain);
+    assert_eq!(text(&redact(&sandbox, &["--share"], &share).stdout), share);
     let help = text(&redact(&sandbox, &["--help"], "").stdout);
     assert!(help.starts_with("Replace the secrets") && help.contains("Exit codes: 0 done"), "{help}");
 }

@@ -29,6 +29,8 @@ pub(super) enum Why {
     Around(u32),
     /// It looks like a placeholder.
     Met,
+    /// It is a number under the name of a secret.
+    Number(RuleId),
 }
 
 /// A piece of a line that has to go.
@@ -132,25 +134,25 @@ impl Hunt {
         let marked = self.placeholder.find(line).is_some();
         let mut walk = Walk::new(record, native);
         while let Some(spot) = walk.next_spot() {
-            let raw = spot.text.raw();
+            let raw = spot.raw;
             if spot.part == Part::Opaque {
                 catch.skipped += raw.len() as u64;
                 continue;
             }
-            if raw.len() < SHORTEST {
+            if raw.len() < SHORTEST && spot.part != Part::Number {
                 continue;
             }
             let before = catch.pieces.len();
-            match spot.part {
-                Part::Base64 => self.coded(line, raw, catch),
-                _ => {
-                    self.string(&spot, marked);
-                    let start = offset(line, raw);
-                    catch.pieces.extend(self.pieces.drain(..).map(|piece| {
-                        let range = start + piece.range.start..start + piece.range.end;
-                        Piece { range, ..piece }
-                    }));
+            if spot.part != Part::Base64 || !self.coded(line, raw, catch) {
+                match spot.part {
+                    Part::Number => self.number(&spot),
+                    _ => self.string(&spot, marked),
                 }
+                let start = offset(line, raw);
+                catch.pieces.extend(self.pieces.drain(..).map(|piece| {
+                    let range = start + piece.range.start..start + piece.range.end;
+                    Piece { range, ..piece }
+                }));
             }
             if catch.pieces.len() > before {
                 let pointer = if self.pointers { walk.pointer() } else { String::new() };
@@ -163,35 +165,50 @@ impl Hunt {
         }
     }
 
-    /// Bytes in base64 that are no text of the line.
-    fn coded(&mut self, line: &[u8], raw: &[u8], catch: &mut Catch) {
+    /// Bytes in base64 that are no text of the line; false when they are no base64.
+    fn coded(&mut self, line: &[u8], raw: &[u8], catch: &mut Catch) -> bool {
         use base64::Engine as _;
-        let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(raw) else {
-            // what is no base64 is nothing to its readers either
-            catch.skipped += raw.len() as u64;
-            return;
-        };
+        let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(raw) else { return false };
         self.text(None, &bytes, &bytes, false, true);
         if self.pieces.is_empty() {
-            return;
+            return true;
         }
         let at = catch.coded.len();
         catch.pieces.extend(self.pieces.drain(..).map(|piece| Piece { base64: Some(at), ..piece }));
         let start = offset(line, raw);
         catch.coded.push(Coded { range: start..start + raw.len(), bytes });
+        true
+    }
+
+    /// A number that its key says to be secret. It becomes a string, quotes and all.
+    fn number(&mut self, spot: &Spot<'_>) {
+        self.pieces.clear();
+        let name = spot.name.map(|name| name.decode().into_owned()).unwrap_or_default();
+        if let Some(rule) = self.detector.number(name.as_bytes(), spot.raw)
+            && !self.allow.holds(spot.raw, &self.key)
+        {
+            let range = 0..spot.raw.len();
+            self.pieces.push(Piece {
+                range,
+                why: Why::Number(rule),
+                follow: false,
+                sure: false,
+                base64: None,
+                pointer: 0,
+            });
+        }
     }
 
     fn string(&mut self, spot: &Spot<'_>, marked: bool) {
-        let raw = spot.text.raw();
-        let key = spot.key.map(|k| k.decode());
-        let name = key.as_deref().map(str::as_bytes);
-        if let Some(plain) = spot.text.plain() {
-            return self.text(name, plain, raw, false, marked);
+        let name = spot.name.map(|name| name.decode());
+        let name = name.as_deref().map(str::as_bytes);
+        if spot.plain {
+            return self.text(name, spot.raw, spot.raw, false, marked);
         }
         let mut decoded = std::mem::take(&mut self.decoded);
         decoded.clear();
-        decode(raw, &mut decoded);
-        self.text(name, &decoded, raw, true, marked);
+        decode(spot.raw, &mut decoded);
+        self.text(name, &decoded, spot.raw, true, marked);
         self.decoded = decoded;
     }
 
@@ -207,6 +224,7 @@ impl Hunt {
         let seen = Seen::of(text);
         self.look(name, text, &mut hits);
         self.known.search(text, &mut self.matches);
+        self.known.search_cut(text, &mut self.matches);
         if let Some(seen) = seen {
             let (as_it_stands, matched) = (hits.len(), self.matches.len());
             self.look(name, &seen.text, &mut hits);

@@ -198,7 +198,8 @@ fn escape(text: &[u8], at: usize) -> Option<(Odd, usize)> {
     let slashes = rest.iter().take(8).take_while(|&&byte| byte == b'\\').count();
     let behind = rest.get(slashes..).unwrap_or_default();
     let last = |n: usize| at.checked_sub(n).and_then(|at| text.get(at));
-    let token = |byte: Option<&u8>| byte.is_some_and(|&b| b.is_ascii_alphanumeric() || b"+/=_-.".contains(&b));
+    let token =
+        |byte: Option<&u8>| byte.is_some_and(|&b| b.is_ascii_alphanumeric() || b"+/=_-.".contains(&b));
     let colour = |len: usize| {
         let start = at + slashes + len;
         match text.get(start) {
@@ -218,7 +219,9 @@ fn escape(text: &[u8], at: usize) -> Option<(Odd, usize)> {
                 0xfe00..=0xfe0f => hidden,
                 // a quote or a backslash that is escaped ends nothing
                 0x22 | 0x5c => None,
-                _ => u8::try_from(code).ok().filter(u8::is_ascii_graphic).map(|b| (Odd::Byte(b), slashes + 5)),
+                _ => {
+                    u8::try_from(code).ok().filter(u8::is_ascii_graphic).map(|b| (Odd::Byte(b), slashes + 5))
+                }
             }
         }
         [b'x', b'1', b'b' | b'B', ..] => colour(3),
@@ -280,7 +283,9 @@ mod tests {
             assert_eq!(shown(&format!("ab{odd}cd")), "abcd", "{odd:?}");
         }
         assert_eq!(shown("a\\/b \\u002b\\u003d \\\\/c"), "a/b += /c");
-        for text in ["", "ab\ncd\te\r\n", "漢字、é…—→", "a\\nb \\\"c\\\" d\\", "x ^ y", "\\u0022 \\u005c", "C:\\x\\y"] {
+        for text in
+            ["", "ab\ncd\te\r\n", "漢字、é…—→", "a\\nb \\\"c\\\" d\\", "x ^ y", "\\u0022 \\u005c", "C:\\x\\y"]
+        {
             assert!(Seen::of(text.as_bytes()).is_none(), "{text:?}");
         }
     }
