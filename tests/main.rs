@@ -6,10 +6,13 @@
     reason = "all of this is test code; clippy's own exemption covers only the test functions themselves"
 )]
 
+mod accepted;
+mod agents;
 mod budget;
 mod clients;
 mod commands;
 mod format;
+mod hand;
 mod handover;
 mod home;
 mod layers;

@@ -48,6 +48,35 @@ fn a_check_prints_findings_only() {
 }
 
 #[test]
+fn a_plain_result_of_a_call_of_the_server_is_found() {
+    let call = r#"{"type":"message","role":"tool_call","line":3,"tool_call_id":"t1","tool_name":"tool_search","input":{"query":"x"},"metadata":{"server":true}}"#;
+    let prompt = r#"{"type":"message","role":"user","content":"find it"}"#;
+    let found = "orphan_result: t1";
+    let input = stream(&[START, prompt, call, RESULT, END]);
+    let (code, out, _) = pair(&["--check"], &input);
+    assert_eq!((code, out.contains(found)), (1, true), "{out}");
+    let sandbox = Sandbox::new();
+    let project = sandbox.project().display().to_string();
+    for agent in ["claude", "codex"] {
+        let write = |arguments: &[&str]| {
+            sandbox
+                .relay("relay-write", &[&[agent, "-o", "-", "--project", &project], arguments].concat())
+                .stdin(input.as_str())
+                .run()
+        };
+        let out = write(&["--strict-pairs"]);
+        assert_eq!(out.code(), 1, "{agent}");
+        // else both halves are text
+        let out = write(&[]).success().text();
+        assert!(
+            out.contains("[tool run by the server: tool_search")
+                && out.contains("[tool result without call: t1]")
+        );
+        assert!(!out.contains("tool_use_id") && !out.contains("function_call_output"), "{agent}: {out}");
+    }
+}
+
+#[test]
 fn an_empty_stream_is_no_error() {
     let (code, out, err) = pair(&[], "");
     assert_eq!((code, out.as_str()), (0, ""));

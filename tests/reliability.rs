@@ -372,3 +372,65 @@ fn other_compressions_are_named() {
         }
     }
 }
+
+#[test]
+fn a_pipe_is_written_to_when_somebody_reads_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("project/s", stream(&[]));
+    sandbox.shell("mkfifo pipe").run().success();
+    for command in [
+        "relay-write jsonl -q -o pipe",
+        "relay-write claude --project . -q -o pipe",
+        "relay-redact -q --report pipe",
+    ] {
+        let out = soon(sandbox.shell(&format!("{command} <s"))).expect_code(1);
+        assert!(out.errors().contains("pipe: is a pipe that nobody reads"), "{command}: {}", out.errors());
+        let line = format!("cat pipe >out & sleep .5; {command} <s >/dev/null; wait; wc -l <out");
+        let read = soon(sandbox.shell(&line)).success();
+        assert!(read.text().trim().parse::<u64>().unwrap() > 0, "{command}: {}", read.errors());
+    }
+    let out = soon(sandbox.shell("relay-write jsonl -q -o >(cat) <s; sleep .2")).success();
+    assert_eq!(out.text(), stream(&[]));
+}
+
+/// The most memory that a command has at once, in bytes.
+fn memory(sandbox: &Sandbox, line: &str) -> u64 {
+    let python = "import resource, subprocess, sys; \
+                  code = subprocess.run(['bash', '-c', 'exec ' + sys.argv[1]]).returncode; \
+                  print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)";
+    let out = sandbox.command("/usr/bin/env").args(&["python3", "-c", python, line]).run().success();
+    out.text().trim().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn one_long_line_is_in_memory_twice_at_most() {
+    const LINE: u64 = 24 << 20;
+    let sandbox = Sandbox::new();
+    let call = json!({"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"Bash","input":{"command":"x"}});
+    let content = "a word \n".repeat(usize::try_from(LINE).unwrap() / 9);
+    let result =
+        json!({"type":"message","role":"tool_result","dropped":null,"tool_call_id":"t","content":content});
+    sandbox.write("project/s", stream(&[call, result]));
+    let native = json!({"type":"user","message":{"role":"user","content":null}});
+    let whole = json!({"type":"message","role":"user","line":1,"content":content,"extra":native});
+    sandbox.write(
+        "project/r",
+        format!(
+            "{}\n{whole}\n{}\n",
+            json!({"type":"session","relay":1,"session_id":"s0","source_agent":"claude"}),
+            json!({"type":"end"})
+        ),
+    );
+    // the vocabulary takes some 35 MB
+    for (command, besides) in [
+        ("relay-pair <s >out", 0),
+        ("relay-trim --budget 100k <s >out", 35),
+        ("relay-summarize --all <s >out", 35),
+        ("relay-write codex --project . -q -o out.jsonl <s", 0),
+        ("relay-write claude --restore -q -o original.jsonl <r", 0),
+    ] {
+        let most = memory(&sandbox, command);
+        let allowed = LINE * 5 / 2 + ((besides + 8) << 20);
+        assert!(most <= allowed, "{command}: {} MB of {} MB", most >> 20, allowed >> 20);
+    }
+}

@@ -1,15 +1,15 @@
 //! The pieces of a message's content, and what the API takes of ids and names.
 
-use super::shell;
-use crate::json::{Value, write_escaped};
+use super::handover::Lost;
+use super::image::{Limits, of_data, of_url};
+use super::{served, shell};
+use crate::json::{Text, Value, write_escaped};
+use crate::tokens::image;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Longest tool name that the APIs take.
 const NAME: usize = 128;
-
-/// Most of a block of unknown type that is shown as text, in bytes.
-const BLOCK: usize = 2_000;
 
 /// Size of a text in tokens, from the escaped body of its JSON string.
 pub(in crate::agents) fn size(body: &[u8]) -> u64 {
@@ -48,154 +48,328 @@ pub(in crate::agents) fn tool_name(name: &str) -> String {
 #[derive(Debug, Clone)]
 pub(in crate::agents) enum Part<'a> {
     Text(&'a [u8]),
-    /// Text of relay's own that stands for a block that cannot be carried.
-    Made(Vec<u8>),
+    /// Text of relay's own in the place of a block, and what of that block is lost.
+    Made(Vec<u8>, Option<Lost>),
     Image(Image<'a>),
-    /// A block that the target takes as it is.
-    Block(&'a [u8]),
+    /// A block of another kind that the target takes.
+    Block(Cow<'a, [u8]>),
 }
 
 /// Where the bytes of an image are.
 #[derive(Debug, Clone)]
 pub(in crate::agents) enum Image<'a> {
-    Data { media_type: Cow<'a, [u8]>, data: Cow<'a, [u8]> },
-    Url(&'a [u8]),
+    /// In base64 that needs no escapes.
+    Data { media_type: &'static str, data: Cow<'a, [u8]> },
+    /// The body of a JSON string.
+    Url(Cow<'a, [u8]>),
+}
+
+/// See [`Takes::block`].
+pub(in crate::agents) type Block = dyn for<'a> Fn(&str, Value<'a>) -> Option<Cow<'a, [u8]>>;
+
+/// What an API takes.
+#[derive(Clone, Copy)]
+pub(in crate::agents) struct Takes<'t> {
+    pub(in crate::agents) images: &'static Limits,
+    /// A block of another type in the form that it takes, if it takes it.
+    pub(in crate::agents) block: &'t Block,
 }
 
 impl<'a> Image<'a> {
     /// The body of the JSON string that holds its URL, in pieces.
     pub(in crate::agents) fn url(&self) -> [&[u8]; 4] {
         match self {
-            Image::Data { media_type, data } => [b"data:", media_type, b";base64,", data],
+            Image::Data { media_type, data } => [b"data:", media_type.as_bytes(), b";base64,", data],
             Image::Url(url) => [url, b"", b"", b""],
         }
     }
 
-    fn of(block: Value<'a>) -> Option<Image<'a>> {
-        let source = block.get("source")?;
-        if let Some(data) = source.get("data").and_then(|d| d.text()) {
-            let media = source.get("media_type").and_then(|m| m.text());
-            let media_type = Cow::Borrowed(media.map_or(&b"image/png"[..], |m| m.raw()));
-            return Some(Image::Data { media_type, data: Cow::Borrowed(data.raw()) });
+    /// Base64 text that it brings along, in bytes.
+    pub(in crate::agents) fn length(&self) -> u64 {
+        match self {
+            Image::Data { data, .. } => data.len() as u64,
+            Image::Url(_) => 0,
         }
-        let url = source.get("url")?.text()?.raw();
-        Some(Image::of_data_url(url).unwrap_or(Image::Url(url)))
     }
 
-    /// `data:TYPE;base64,DATA`, with or without the escapes that JSON allows for a slash.
-    fn of_data_url(url: &'a [u8]) -> Option<Image<'a>> {
-        let rest = url.strip_prefix(b"data:")?;
-        let comma = memchr::memchr(b',', rest)?;
-        let media_type = rest.get(..comma)?.strip_suffix(b";base64")?;
-        let data = rest.get(comma + 1..)?;
-        let plain = |raw: &'a [u8]| match memchr::memchr(b'\\', raw) {
-            None => Cow::Borrowed(raw),
-            Some(_) => Cow::Owned(raw.iter().copied().filter(|b| *b != b'\\').collect()),
-        };
-        Some(Image::Data { media_type: plain(media_type), data: plain(data) })
+    /// Width and height in pixels, 0 where they are not known.
+    pub(in crate::agents) fn edges(&self) -> (u32, u32) {
+        match self {
+            Image::Data { data, .. } => image::size(data).map_or((0, 0), |s| (s.width, s.height)),
+            Image::Url(_) => (0, 0),
+        }
+    }
+
+    /// With bytes of its own.
+    fn into_owned(self) -> Image<'static> {
+        match self {
+            Image::Data { media_type, data } => {
+                Image::Data { media_type, data: Cow::Owned(data.into_owned()) }
+            }
+            Image::Url(url) => Image::Url(Cow::Owned(url.into_owned())),
+        }
+    }
+
+    fn of(block: Value<'a>, limits: &Limits) -> Result<Image<'a>, String> {
+        let Some(source) = block.get("source") else { return Err("without a source".to_owned()) };
+        let text = |key: &str| source.get(key).and_then(|t| t.text());
+        match (text("data"), text("url")) {
+            (Some(data), _) => {
+                let media_type = text("media_type").map(|m| shell::one_line(&m.head(100)));
+                of_data(&media_type.unwrap_or_default(), data, limits)
+            }
+            (None, Some(url)) => of_url(url, limits),
+            (None, None) => {
+                let kind = text("type").map(|t| shell::one_line(&t.head(100))).unwrap_or_default();
+                Err(if kind.is_empty() { "without data".to_owned() } else { format!("of source {kind:?}") })
+            }
+        }
     }
 }
 
+/// The text that stands for an image.
+pub(in crate::agents) fn missing_image(why: &str) -> String {
+    format!("[image {why}: not carried over]")
+}
+
 impl Part<'_> {
+    /// Text that stands for something whole.
     pub(in crate::agents) fn made(text: &str) -> Part<'static> {
+        Part::named(text, None)
+    }
+
+    /// Text that stands for something of which this is lost.
+    pub(in crate::agents) fn named(text: &str, lost: impl Into<Option<Lost>>) -> Part<'static> {
         let mut body = Vec::new();
         write_escaped(&mut body, text);
-        Part::Made(body)
+        Part::Made(body, lost.into())
     }
 
     /// The body of the JSON string that the part is, or of an image's URL.
     pub(in crate::agents) fn body(&self) -> Cow<'_, [u8]> {
         match self {
-            Part::Text(body) | Part::Block(body) => Cow::Borrowed(body),
-            Part::Made(body) => Cow::Borrowed(body),
+            Part::Text(body) => Cow::Borrowed(body),
+            Part::Made(body, _) => Cow::Borrowed(body),
+            Part::Block(body) => Cow::Borrowed(body),
             Part::Image(image) => Cow::Owned(image.url().concat()),
         }
     }
 
+    /// With bytes of its own.
+    pub(in crate::agents) fn into_owned(self) -> Part<'static> {
+        match self {
+            Part::Text(body) => Part::Made(body.to_vec(), None),
+            Part::Made(body, lost) => Part::Made(body, lost),
+            Part::Image(image) => Part::Image(image.into_owned()),
+            Part::Block(body) => Part::Block(Cow::Owned(body.into_owned())),
+        }
+    }
+
     pub(in crate::agents) fn is_text(&self) -> bool {
-        matches!(self, Part::Text(_) | Part::Made(_))
+        matches!(self, Part::Text(_) | Part::Made(..))
     }
 
     pub(in crate::agents) fn is_blank(&self) -> bool {
         match self {
             Part::Text(body) => is_blank(body),
-            Part::Made(_) | Part::Image(_) | Part::Block(_) => false,
+            Part::Made(..) | Part::Image(_) | Part::Block(_) => false,
         }
     }
 }
 
-/// Whether an escaped text is empty or white space.
+/// Whether an escaped text is empty or white space, as Unicode has it: the Messages API refuses such a text.
 fn is_blank(mut body: &[u8]) -> bool {
     loop {
         body = match body {
             [] => return true,
-            [b' ', rest @ ..] | [b'\\', b'n' | b't' | b'r', rest @ ..] => rest,
-            _ => return false,
+            [b' ', rest @ ..] | [b'\\', b'n' | b't' | b'r' | b'f', rest @ ..] => rest,
+            [b'\\', b'u', digits @ ..] => {
+                let code = digits.get(..4).and_then(|d| std::str::from_utf8(d).ok());
+                let code = code.and_then(|d| u32::from_str_radix(d, 16).ok()).and_then(char::from_u32);
+                match code {
+                    Some(c) if is_space(c) => digits.get(4..).unwrap_or_default(),
+                    _ => return false,
+                }
+            }
+            [0..0x80, ..] => return false,
+            _ => {
+                // no character is longer than four bytes
+                let head = body.get(..4.min(body.len())).unwrap_or_default();
+                match head.utf8_chunks().next().and_then(|c| c.valid().chars().next()) {
+                    Some(c) if is_space(c) => body.get(c.len_utf8()..).unwrap_or_default(),
+                    _ => return false,
+                }
+            }
         };
     }
 }
 
-/// The pieces of a `content`; blocks of which `takes` says so stay as they are.
-pub(in crate::agents) fn parts<'a>(
-    content: Value<'a>,
-    takes: &dyn Fn(&str, Value<'a>) -> bool,
-) -> Vec<Part<'a>> {
+/// White space, with the four separators of ASCII that other languages count to it.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// The pieces of a `content` as an API takes them; blocks that it does not take become text.
+pub(in crate::agents) fn parts<'a>(content: Value<'a>, takes: Takes<'_>) -> Vec<Part<'a>> {
     if let Some(text) = content.text() {
         return vec![Part::Text(text.raw())];
     }
     if content.is_null() {
         return Vec::new();
     }
+    let mut out = Vec::new();
     if content.raw().first() != Some(&b'[') {
-        return vec![other("unknown content", content)];
+        served::readable("unknown content", content, takes, &mut out);
+        return out;
     }
-    content.items().map(|block| part(block, takes)).collect()
+    for block in content.items() {
+        part(block, takes, &mut out);
+    }
+    out
 }
 
-fn part<'a>(block: Value<'a>, takes: &dyn Fn(&str, Value<'a>) -> bool) -> Part<'a> {
+/// Adds the pieces of a block.
+pub(in crate::agents) fn part<'a>(block: Value<'a>, takes: Takes<'_>, out: &mut Vec<Part<'a>>) {
     if let Some(text) = block.text() {
-        return Part::Text(text.raw());
+        return out.push(Part::Text(text.raw()));
     }
     let kind = block.get("type").and_then(|t| t.text()).map(|t| t.decode()).unwrap_or_default();
+    let taken = match &*kind {
+        "text" | "image" => None,
+        kind => (takes.block)(kind, block),
+    };
+    if let Some(taken) = taken {
+        return out.push(Part::Block(taken));
+    }
     match &*kind {
-        "text" => match block.get("text").and_then(|t| t.text()) {
-            Some(text) => Part::Text(text.raw()),
-            None => other("text block", block),
-        },
-        "image" => Image::of(block).map_or_else(|| other("image", block), Part::Image),
-        kind if takes(kind, block) => Part::Block(block.raw()),
-        "document" => document(block),
-        "" => other("unknown block", block),
-        kind => other(&format!("{} block", shell::one_line(kind)), block),
+        "text" if block.get("text").is_some_and(|t| t.text().is_some()) => {
+            let text = block.get("text").and_then(|t| t.text());
+            out.extend(text.map(|text| Part::Text(text.raw())));
+        }
+        "image" => out.push(match Image::of(block, takes.images) {
+            Ok(image) => Part::Image(image),
+            Err(why) => Part::named(&missing_image(&why), Lost::UnfitImages),
+        }),
+        "document" => document(block, takes, out),
+        "tool_reference" => {
+            let name = block.get("tool_name").and_then(|t| t.text()).map(|t| t.decode()).unwrap_or_default();
+            out.push(Part::made(&format!("[tool {}]", shell::one_line(&name))));
+        }
+        "" => served::readable("unknown block", block, takes, out),
+        kind => served::readable(&shell::one_line(kind), block, takes, out),
     }
 }
 
-fn document<'a>(block: Value<'a>) -> Part<'a> {
+/// A document: what is text is carried, what is not is named.
+fn document<'a>(block: Value<'a>, takes: Takes<'_>, out: &mut Vec<Part<'a>>) {
     let source = block.get("source");
     let field = |key: &str| source.and_then(|s| s.get(key)?.text());
-    let title = block.get("title").and_then(|t| t.text()).map(|t| shell::one_line(&t.head(200)));
-    let name = title.map(|t| format!(" {t:?}")).unwrap_or_default();
-    match (field("type").map(|t| t.decode()).as_deref(), field("data"), field("url")) {
-        (Some("text"), Some(data), _) => Part::made(&format!("[document{name}]\n{}", data.decode())),
-        (_, Some(data), _) => {
-            let media = field("media_type").map(|m| shell::one_line(&m.head(100))).unwrap_or_default();
-            Part::made(&format!(
-                "[document{name} {media}, {} bytes: not carried over]",
-                data.raw().len() / 4 * 3
-            ))
+    let line = |text: Text<'_>, max: usize| shell::one_line(&text.head(max));
+    let name = block.get("title").and_then(|t| t.text()).map(|t| format!(" {:?}", line(t, 200)));
+    let name = name.unwrap_or_default();
+    if let Some(context) = block.get("context").and_then(|c| c.text()).filter(|c| !c.is_blank()) {
+        out.push(Part::made(&format!("[about document{name}: {}]", context.decode())));
+    }
+    let kind = field("type").map(|t| t.decode()).unwrap_or_default();
+    let media = field("media_type").map(|m| line(m, 100)).unwrap_or_default();
+    let body = source.and_then(|s| s.get("content"));
+    match (&*kind, field("data"), field("url"), body) {
+        ("content", _, _, Some(body)) => {
+            out.push(Part::made(&format!("[document{name}]")));
+            match body.text() {
+                Some(text) => out.push(Part::Text(text.raw())),
+                None => body.items().for_each(|block| part(block, takes, out)),
+            }
         }
-        (_, None, Some(url)) => {
-            Part::made(&format!("[document{name} at {}]", shell::one_line(&url.head(1000))))
+        ("text", Some(data), _, _) => {
+            out.push(Part::made(&format!("[document{name}]\n{}", data.decode())));
         }
-        _ => other("document", block),
+        (_, Some(data), _, _) => {
+            let decoded = media.starts_with("text/").then(|| decoded(data)).flatten();
+            let size = data.raw().len() / 4 * 3;
+            out.push(match decoded {
+                Some(text) => Part::made(&format!("[document{name}]\n{text}")),
+                None => {
+                    let text = format!("[document{name} {media}, {size} bytes: not carried over]");
+                    Part::named(&text, Lost::Blocks)
+                }
+            });
+        }
+        (_, None, Some(url), _) => {
+            let text = format!("[document{name} at {}]", line(url, 1000));
+            out.push(Part::named(&text, Lost::Blocks));
+        }
+        _ => served::readable("document", block, takes, out),
     }
 }
 
-/// Honest words for what has no place in a rollout.
-fn other(what: &str, block: Value<'_>) -> Part<'static> {
-    let raw = block.raw();
-    match std::str::from_utf8(raw) {
-        Ok(json) if raw.len() <= BLOCK => Part::made(&format!("[{what} {json}]")),
-        _ => Part::made(&format!("[{what} of {} bytes: not carried over]", raw.len())),
+/// The text that stands in base64.
+fn decoded(data: Text<'_>) -> Option<String> {
+    use base64::Engine;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.decode().as_bytes()).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+pub(in crate::agents) mod tests {
+    use super::super::image::OPENAI;
+    use super::*;
+    use crate::json::Tape;
+    use serde_json::{Value as Json, json};
+
+    /// The pieces as text, each with what is lost of it.
+    pub(in crate::agents) fn told(content: &Json) -> Vec<(String, Option<Lost>)> {
+        let line = content.to_string();
+        let mut tape = Tape::new();
+        let takes = Takes { images: &OPENAI, block: &|_, _| None };
+        parts(tape.parse(line.as_bytes()).unwrap(), takes)
+            .iter()
+            .map(|part| {
+                let text = String::from_utf8(part.body().into_owned()).unwrap();
+                let text = serde_json::from_str(&format!("\"{text}\"")).unwrap();
+                (text, if let Part::Made(_, lost) = part { *lost } else { None })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_kind_of_white_space_is_blank() {
+        for text in ["", " \n", "\u{a0}", "\u{2003}\t", "\u{1f}", "\u{c}\u{b}", "\u{3000}\u{85}"] {
+            let body = serde_json::to_string(text).unwrap();
+            assert!(is_blank(body.trim_matches('"').as_bytes()), "{text:?}");
+        }
+        for text in ["a", " \u{e9}", "\u{200b}", "\u{0}", "\u{1f600}"] {
+            let body = serde_json::to_string(text).unwrap();
+            assert!(!is_blank(body.trim_matches('"').as_bytes()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_documents_is_carried_and_the_rest_is_named() {
+        let source = |source: Json| json!([{"type":"document","title":"a\nb","source":source}]);
+        let text = source(json!({"type":"text","media_type":"text/plain","data":"line 1\nline 2"}));
+        assert_eq!(told(&text), [("[document \"a b\"]\nline 1\nline 2".to_owned(), None)]);
+        let text = source(json!({"type":"base64","media_type":"text/plain","data":"bGluZSAx"}));
+        assert_eq!(told(&text), [("[document \"a b\"]\nline 1".to_owned(), None)]);
+        let blocks =
+            json!([{"type":"text","text":"x"}, {"type":"image","source":{"type":"file","file_id":"f"}}]);
+        let got = told(&source(json!({"type":"content","content":blocks})));
+        let want = [
+            ("[document \"a b\"]", None),
+            ("x", None),
+            ("[image of source \"file\": not carried over]", Some(Lost::UnfitImages)),
+        ];
+        assert_eq!(got, want.map(|(text, lost)| (text.to_owned(), lost)));
+        let got = told(&source(json!({"type":"content","content":"y"})));
+        assert_eq!(got[1], ("y".to_owned(), None));
+        for (given, want) in [
+            (
+                json!({"type":"base64","media_type":"application/pdf","data":"AAAA"}),
+                "[document \"a b\" application/pdf, 3 bytes: not carried over]",
+            ),
+            (json!({"type":"url","url":"https://a.b/c.pdf"}), "[document \"a b\" at https://a.b/c.pdf]"),
+        ] {
+            assert_eq!(told(&source(given)), [(want.to_owned(), Some(Lost::Blocks))]);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What every writer does alike: it counts what is left out, settles where the session goes, and tells the
 //! next model of the handover.
 
-use super::body::Target;
+use super::body::{TakenOut, Target};
 use super::content::Part;
 use super::note::{self, Most, Note};
 use super::{WriteOptions, Written, paths, shell};
@@ -22,6 +22,8 @@ pub(in crate::agents) struct To {
     pub(in crate::agents) agent: &'static str,
     /// Its name for people.
     pub(in crate::agents) title: &'static str,
+    /// Whose tokens its window counts.
+    pub(in crate::agents) family: Family,
     /// The variable that names its home.
     pub(in crate::agents) home: &'static str,
     /// The command that resumes a session, without the id.
@@ -186,18 +188,17 @@ impl<'w> Handover<'w> {
         Ok(self.begun.insert(begun))
     }
 
-    /// Begins a session that gets its own id and file again; `directory` is where it is resumed.
+    /// Begins a session that gets its own file again, where the client knows it as `id`; `directory` is where it
+    /// is resumed.
     pub(in crate::agents) fn again(
         &self,
         session: Session,
+        id: String,
         target: Target,
         directory: Option<PathBuf>,
     ) -> Result<Begun> {
-        let stem = target.path().file_stem().and_then(|s| s.to_str()).map(str::to_owned);
-        let id = match &target {
-            Target::Store(_) => stem.unwrap_or_else(|| session.session_id.clone()),
-            _ => session.session_id.clone(),
-        };
+        // what lies elsewhere is not found by its id
+        let id = if matches!(target, Target::Store(_)) { id } else { session.session_id.clone() };
         let (project, directory, resume) = match directory {
             None => (PathBuf::new(), String::new(), String::new()),
             Some(project) => {
@@ -223,6 +224,21 @@ impl<'w> Handover<'w> {
     pub(in crate::agents) fn lose(&mut self, what: Lost, n: u64) {
         if n > 0 {
             *self.lost.entry(what).or_default() += n;
+        }
+    }
+
+    /// Counts what one request could not have of images and documents.
+    pub(in crate::agents) fn lose_taken_out(&mut self, taken: &TakenOut) {
+        self.lose(Lost::UnfitImages, taken.images);
+        self.lose(Lost::Blocks, taken.documents);
+    }
+
+    /// Counts what is lost of the pieces of a message.
+    pub(in crate::agents) fn lose_of(&mut self, content: &[Part<'_>]) {
+        for part in content {
+            if let Part::Made(_, Some(what)) = part {
+                self.lose(*what, 1);
+            }
         }
     }
 
@@ -265,7 +281,12 @@ impl<'w> Handover<'w> {
         let mut texts = Vec::new();
         if self.options.note {
             // the next model need not hear of what it gets anew, or finds named in its place
-            let told = |what: &&Lost| !matches!(what, Lost::Environment | Lost::MovedImages | Lost::Blocks);
+            let told = |what: &&Lost| {
+                !matches!(
+                    what,
+                    Lost::Environment | Lost::Moved | Lost::UnfitImages | Lost::Ciphers | Lost::Blocks
+                )
+            };
             let told = self.lost.iter().filter(|(what, _)| told(what)).map(|(what, n)| what.words(*n));
             // of the two the one that knows what had to be kept
             let last = self.end.as_ref().and_then(|end| end.budget.as_ref());
@@ -280,10 +301,7 @@ impl<'w> Handover<'w> {
                 dropped: &self.dropped,
                 losses: &told.collect::<Vec<_>>(),
                 summary: !self.summary.is_empty(),
-                most: budget.map(|budget| Most {
-                    tokens: budget.note_reserve,
-                    family: Family::of_agent(self.to.agent),
-                }),
+                most: budget.map(|budget| Most { tokens: budget.note_reserve, family: self.to.family }),
             };
             let mut text = Vec::new();
             write_escaped(&mut text, &note.text());
@@ -358,9 +376,10 @@ pub(in crate::agents) enum Lost {
     Environment,
     Tools,
     Images,
-    MovedImages,
+    Moved,
+    UnfitImages,
+    Ciphers,
     Blocks,
-    ResultBlocks,
 }
 
 impl Lost {
@@ -376,17 +395,21 @@ impl Lost {
             }
             Lost::Tools => ("tool call or result", "tool calls and results"),
             Lost::Images => ("image", "images"),
-            Lost::MovedImages => (
-                "image of the assistant, moved to a user message",
-                "images of the assistant, moved to user messages",
+            Lost::Moved => (
+                "image or document that the API does not take in its place, moved to a user message",
+                "images or documents that the API does not take in their place, moved to user messages",
+            ),
+            Lost::UnfitImages => (
+                "image that the target's API refuses, named by a text in its place",
+                "images that the target's API refuses, named by texts in their place",
+            ),
+            Lost::Ciphers => (
+                "encrypted part of a server tool's result (only its own server reads it)",
+                "encrypted parts of server tools' results (only their own server reads them)",
             ),
             Lost::Blocks => (
                 "document or other block, named by a text in its place",
                 "documents or other blocks, named by texts in their place",
-            ),
-            Lost::ResultBlocks => (
-                "block of a tool result that is neither text nor image",
-                "blocks of tool results that are neither text nor image",
             ),
         };
         format!("{n} {}", if n == 1 { one } else { many })

@@ -76,6 +76,11 @@ impl Ledger {
         }
     }
 
+    /// A file that was put before the model without a call.
+    pub fn shown(&mut self, path: String) {
+        self.record(path, Effect::Read, None, None);
+    }
+
     fn record(&mut self, path: String, effect: Effect, created: Option<bool>, when: Option<String>) {
         self.clock += 1;
         let key = key(&path).into_owned();

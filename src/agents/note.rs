@@ -2,7 +2,7 @@
 
 use super::paths::mapped;
 use super::shell::one_line;
-use super::{AGENTS, WriteOptions};
+use super::{AGENTS, WriteOptions, speech};
 use crate::record::{Error, FileChange, FileStatus, Result, Session, path};
 use crate::stream::World;
 use crate::tokens::{Family, estimate};
@@ -24,6 +24,18 @@ const SHOWN: usize = 200;
 pub(in crate::agents) fn relay_id(world: &World) -> String {
     let at = world.now().to_zoned_datetime(jiff::tz::TimeZone::UTC).strftime("%Y%m%d_%H%M%S").to_string();
     format!("relay_{at}_{:06x}", world.random() & 0xff_ffff)
+}
+
+/// The first words of the human in a text, without what a client put around them.
+pub(in crate::agents) fn human(text: &str) -> Option<String> {
+    let said = speech::said(text).into_iter().find(|said| said.by.is_none())?;
+    Some(said.text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The title that the user gives the new session, else what of the source's is the human's or the model's: some
+/// clients, and early versions of relay, took the beginning of what an editor sends with the first prompt.
+pub(in crate::agents) fn title_of(options: &WriteOptions, session: &Session) -> Option<String> {
+    options.title.clone().or_else(|| human(session.title.as_deref()?))
 }
 
 /// What the note tells.
@@ -331,7 +343,7 @@ mod tests {
             Session { source_agent: "codex".into(), file_snapshot: Some(files), ..Session::default() };
         let mut lengths = Vec::new();
         for tokens in [1000, 500, 300, 120, 40, 0] {
-            let most = Most { tokens, family: Family::Claude };
+            let most = Most { tokens, family: Family::Anthropic };
             let note = Note {
                 relay_id: "relay_20261129_100000_abcdef",
                 session: &session,

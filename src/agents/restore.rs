@@ -1,14 +1,14 @@
 //! `--restore`: the original file from a full stream, line by line.
 //!
 //! Records come in the order of the conversation, lines are wanted in that of the file: the records wait in
-//! a spool, and only where they stand is kept, 32 bytes a record.
+//! a queue, and only where they stand is kept, 32 bytes a record.
 
 use super::body::{Body, Target};
 use super::handover::{Begun, Handover, Step, To};
 use super::{WriteOptions, Writer, Written};
 use crate::record::{Error, Kind, Record, Result, Session};
-use crate::stream::{Slice, Spool, World, refuse_existing};
-use std::path::PathBuf;
+use crate::stream::{Held, Queue, World, refuse_existing};
+use std::path::{Path, PathBuf};
 
 /// Puts a source line together again from all of its records, in any order; `None` when they hold nothing of
 /// it.
@@ -23,6 +23,8 @@ pub(in crate::agents) struct Original {
     /// Where the file of a session stood, and the directory in which it is resumed, if there is one here.
     #[expect(clippy::type_complexity, reason = "said once")]
     pub(in crate::agents) place: fn(&Session, &WriteOptions, &World) -> Result<(PathBuf, Option<PathBuf>)>,
+    /// The id by which the client resumes the file that stands there.
+    pub(in crate::agents) id: fn(&Session, &Path) -> String,
 }
 
 /// Begins to restore a session.
@@ -34,7 +36,7 @@ pub(in crate::agents) fn writer<'w>(
     Ok(Box::new(Restoring {
         hand: Handover::new(original.to, options, world),
         original,
-        spool: Spool::new(),
+        queue: Queue::default(),
         places: Vec::new(),
         begun: None,
     }))
@@ -43,9 +45,9 @@ pub(in crate::agents) fn writer<'w>(
 struct Restoring<'w> {
     hand: Handover<'w>,
     original: Original,
-    spool: Spool,
+    queue: Queue,
     /// 1-based line of the source, part, and where the record waits.
-    places: Vec<(u64, u64, Slice)>,
+    places: Vec<(u64, u64, Held)>,
     begun: Option<Begun>,
 }
 
@@ -61,8 +63,8 @@ impl Writer for Restoring<'_> {
             Kind::Message | Kind::Native if !head.synthetic => {
                 let Some((line, part)) = place_of(record) else { return Ok(()) };
                 self.hand.messages += u64::from(head.kind == Kind::Message);
-                let slice = self.spool.push(record.line())?;
-                self.places.push((line, part, slice));
+                let held = self.queue.push(&[record.line()])?;
+                self.places.push((line, part, held));
                 Ok(())
             }
             _ => Ok(()),
@@ -122,18 +124,16 @@ impl Restoring<'_> {
         if let Target::Store(file) | Target::File(file) = &target {
             refuse_existing(file)?;
         }
-        self.begun = Some(self.hand.again(session, target, directory)?);
+        let id = (self.original.id)(&session, target.path());
+        self.begun = Some(self.hand.again(session, id, target, directory)?);
         Ok(())
     }
 
-    fn line(&self, places: &[(u64, u64, Slice)], number: u64) -> Result<Vec<u8>> {
-        let mut records = Vec::with_capacity(places.len());
-        for (_, _, slice) in places {
-            let mut room = Vec::new();
-            self.spool.read(*slice, &mut room)?;
-            records.push(room);
-        }
-        let records: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+    fn line(&self, places: &[(u64, u64, Held)], number: u64) -> Result<Vec<u8>> {
+        let mut rooms = vec![Vec::new(); places.len()];
+        let held = places.iter().zip(&mut rooms);
+        let records =
+            held.map(|((_, _, held), room)| self.queue.line(*held, room)).collect::<Result<Vec<_>>>()?;
         let misfit = |e: Error| Error::shape(format!("line {number} of the source: {e}"));
         (self.original.line)(&records).map_err(misfit)?.ok_or_else(|| partial(number))
     }

@@ -53,12 +53,12 @@ const WHOLE: &[(&str, Harness)] = &[
     ("Another Claude session sent a message:", Harness::Notice),
 ];
 
-/// Beginnings of what an editor or the Codex app puts before what the human typed.
-const BEFORE: &[(&str, Harness)] = &[
-    ("# Context from my IDE setup:", Harness::Environment),
-    // the paths are what the request speaks of
-    ("# Files mentioned by the user:", Harness::Expansion),
-];
+/// Beginnings of what an editor or the Codex app puts before what the human typed; any other heading is one,
+/// too, when [`REQUEST`] stands behind it.
+const BEFORE: &[&str] = &["# Context from my IDE setup:", "# Files mentioned by the user:"];
+
+/// The heading behind which the IDE's context holds what is selected in the editor.
+const SELECTION: &str = "## Active selection of the file:";
 
 /// Where the human's words begin behind one of [`BEFORE`].
 const REQUEST: &str = "## My request for Codex:";
@@ -196,10 +196,8 @@ fn stretches<'a>(text: &'a str, found: &mut Vec<Said<'a>>) {
         found.push(Said { by: Some(by), text: Cow::Borrowed(rest.get(..end).unwrap_or(rest)) });
         rest = rest.get(end..).unwrap_or_default();
     }
-    let start = rest.trim_start();
-    if let Some((_, by)) = BEFORE.iter().find(|(head, _)| start.starts_with(head)) {
-        let end = line_of(rest, REQUEST).map_or(rest.len(), |at| at.end);
-        found.push(Said { by: Some(*by), text: Cow::Borrowed(rest.get(..end).unwrap_or(rest)) });
+    if let Some((by, end)) = before(rest) {
+        found.push(Said { by: Some(by), text: Cow::Borrowed(rest.get(..end).unwrap_or(rest)) });
         rest = rest.get(end..).unwrap_or_default();
         return stretches(rest, found);
     }
@@ -219,6 +217,21 @@ fn stretches<'a>(text: &'a str, found: &mut Vec<Said<'a>>) {
     }
     found.push(Said { by: None, text: Cow::Borrowed(rest.get(..end).unwrap_or(rest)) });
     found.extend(behind.into_iter().rev());
+}
+
+/// What an editor or an app put before the human's words: its kind, and where they begin.
+fn before(text: &str) -> Option<(Harness, usize)> {
+    let start = text.trim_start();
+    if !start.starts_with("# ") {
+        return None;
+    }
+    let end = line_of(text, REQUEST).map(|at| at.end);
+    let known = BEFORE.iter().any(|head| start.starts_with(head));
+    let end = end.or(known.then_some(text.len()))?;
+    // the paths are what the request speaks of, and so is what is selected
+    let bare =
+        start.starts_with("# Context from my IDE setup:") && line_of(text.get(..end)?, SELECTION).is_none();
+    Some((if bare { Harness::Environment } else { Harness::Expansion }, end))
 }
 
 /// The name of the tag at the beginning of a text, with what stands behind the name.
@@ -355,6 +368,7 @@ mod tests {
             "<b>bold</b> text of mine",
             "<ide-is-mine>x",
             "# Notes\nread them",
+            "Fix it.\n## My request for Codex:\nx",
             "see <system-reminder> in the log, why?",
             "[ ] a list",
             "",
@@ -462,6 +476,17 @@ mod tests {
             parts(&format!("{files}\nread it")),
             [(Some(Expansion), files.to_owned()), human("read it")]
         );
+        let picked = "# Context from my IDE setup:\n\n## Active selection of the file:\nlet x\n## My request for Codex:";
+        assert_eq!(
+            parts(&format!("{picked}\nrename x")),
+            [(Some(Expansion), picked.to_owned()), human("rename x")]
+        );
+        let other = "# In app browser:\n- a page\n\n## My request for Codex:";
+        assert_eq!(
+            parts(&format!("{other}\nFix it.\n## My request for Codex: this, too")),
+            [(Some(Expansion), other.to_owned()), human("Fix it.\n## My request for Codex: this, too")]
+        );
+        assert_eq!(parts(other), [(Some(Expansion), other.to_owned())], "a picture may be the request");
         assert_eq!(
             parts("Plan it.\n\n## User Input\n\n```text\na photo album\n```\n\nYou **MUST** heed it."),
             [

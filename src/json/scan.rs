@@ -605,6 +605,11 @@ impl<'a> Text<'a> {
         Text { raw: self.raw.get(..end).unwrap_or_default(), escaped: self.escaped }.decode()
     }
 
+    /// What stands from this byte of [`Text::raw`] on, which must not be inside an escape or a character.
+    pub fn rest(&self, from: usize) -> Text<'a> {
+        Text { raw: self.raw.get(from..).unwrap_or_default(), escaped: self.escaped }
+    }
+
     /// Whether the decoded string begins with `prefix` (plain ASCII without escapes).
     pub fn starts_with(&self, prefix: &str) -> bool {
         if self.raw.starts_with(prefix.as_bytes()) {

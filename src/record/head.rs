@@ -334,13 +334,14 @@ pub fn with_fields(line: &[u8], value: Value<'_>, fields: &[(&str, &[u8])]) -> V
 }
 
 /// The line with byte ranges replaced. Ranges must not overlap.
-pub fn splice(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, Vec<u8>)>) -> Vec<u8> {
+pub fn splice<T: AsRef<[u8]>>(line: &[u8], mut edits: Vec<(std::ops::Range<usize>, T)>) -> Vec<u8> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
-    let mut out = Vec::with_capacity(line.len() + edits.iter().map(|(_, new)| new.len()).sum::<usize>());
+    let more = edits.iter().map(|(_, new)| new.as_ref().len()).sum::<usize>();
+    let mut out = Vec::with_capacity(line.len() + more);
     let mut from = 0;
     for (range, new) in edits {
         out.extend_from_slice(line.get(from..range.start).unwrap_or_default());
-        out.extend_from_slice(&new);
+        out.extend_from_slice(new.as_ref());
         from = range.end;
     }
     out.extend_from_slice(line.get(from..).unwrap_or_default());

@@ -110,6 +110,7 @@ impl<R: Read> Lines<R> {
     }
 
     fn next_found(&mut self) -> io::Result<Option<Found>> {
+        self.give_back();
         let mut searched = self.start;
         loop {
             let unread = self.buffer.get(searched..self.end).unwrap_or_default();
@@ -150,23 +151,33 @@ impl<R: Read> Lines<R> {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= moved;
             self.start = 0;
-            // a long line is behind us: give its memory back
-            if self.buffer.len() > 16 * BLOCK && self.end < BLOCK {
-                self.buffer.truncate(2 * BLOCK);
-                self.buffer.shrink_to_fit();
-            }
         }
         if self.buffer.len() - self.end < BLOCK {
-            // by halves, not by doubling: a line of 300 MB must not cost 600 MB here
-            let grow = (self.buffer.len() / 2).clamp(BLOCK, 64 * BLOCK);
-            self.buffer.resize(self.end + grow.max(BLOCK), 0);
+            // by an eighth, not by doubling: a line of 300 MB must not cost 600 MB here
+            let grow = (self.buffer.len() / 8).clamp(BLOCK, 32 * BLOCK);
+            self.buffer.reserve_exact((self.end + grow).saturating_sub(self.buffer.len()));
+            self.buffer.resize(self.end + grow, 0);
         }
         moved
     }
 
+    /// Gives the memory of a long line back once that is behind us, before anything else is done: whoever held it
+    /// back may need as much again when the next record comes.
+    fn give_back(&mut self) {
+        if self.buffer.len() > 16 * BLOCK && self.end - self.start < BLOCK {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            self.buffer.truncate(2 * BLOCK);
+            self.buffer.shrink_to_fit();
+        }
+    }
+
     fn fill(&mut self) -> io::Result<()> {
         loop {
-            let room = self.buffer.get_mut(self.end..).unwrap_or_default();
+            // no more than a few blocks, however long a line has been
+            let most = self.buffer.len().min(self.end + 4 * BLOCK);
+            let room = self.buffer.get_mut(self.end..most).unwrap_or_default();
             match self.source.read(room) {
                 Ok(0) => self.done = true,
                 Ok(n) => self.end += n,
@@ -233,7 +244,10 @@ mod tests {
         bytes.extend(std::iter::repeat_n(b"short\n", 500_000).flatten());
         let mut lines = Lines::new(&bytes[..]);
         assert_eq!(lines.next_line().unwrap().unwrap().bytes.len(), 40 << 20);
-        let mut count = 0;
+        assert!(lines.buffer.capacity() <= 46 << 20);
+        assert_eq!(lines.next_line().unwrap().unwrap().bytes, b"short");
+        assert!(lines.buffer.capacity() <= 4 << 20);
+        let mut count = 1;
         while lines.next_line().unwrap().is_some() {
             count += 1;
         }

@@ -4,8 +4,7 @@
 //! |---|---|
 //! | `lines` | bytes to lines, memory bounded by the longest line |
 //! | `source`, `sink` | whole streams in and out |
-//! | `spool` | lines that a stage holds back, on disk beyond 8 MiB |
-//! | `queue` | the same, let go from the front |
+//! | `queue` | a queue of lines, on disk beyond 8 MiB |
 //! | `native` | a session file of an agent, seekable |
 //! | `world` | clock, ids and environment as values |
 //! | `place` | files that appear whole or not at all |
@@ -26,7 +25,6 @@ mod report;
 mod runner;
 mod sink;
 mod source;
-mod spool;
 mod table;
 mod world;
 
@@ -41,7 +39,6 @@ pub use report::{Gathered, Report};
 pub use runner::Runner;
 pub use sink::{Output, Sink, one_by_one};
 pub use source::{Compression, Input, Source, decompressed, open, stdin};
-pub use spool::{Slice, Spool};
 pub use table::{Row, Table};
 pub use world::World;
 

@@ -32,21 +32,21 @@ impl Native {
             refuse_other(&head).map_err(Error::io(&name))?;
         }
         if !kind.is_file() || Compression::detect(&head) != Compression::None {
-            file = spooled(file, &name)?;
+            file = copied(file, &name)?;
         }
         Ok(Native { file, path: Some(path.to_owned()), name })
     }
 
     /// Takes standard input.
     pub fn stdin() -> Result<Native> {
-        Ok(Native { file: spooled(io::stdin().lock(), "stdin")?, path: None, name: "stdin".to_owned() })
+        Ok(Native { file: copied(io::stdin().lock(), "stdin")?, path: None, name: "stdin".to_owned() })
     }
 
     /// Takes bytes that are at hand; for tests and joined segments. `path` is what the bytes stand for.
     pub fn of_bytes(bytes: &[u8], path: Option<&Path>) -> Result<Native> {
         let name = path.map_or_else(|| "bytes".to_owned(), |p| p.display().to_string());
         let copy = io::Cursor::new(bytes.to_vec());
-        Ok(Native { file: spooled(copy, &name)?, path: path.map(Path::to_owned), name })
+        Ok(Native { file: copied(copy, &name)?, path: path.map(Path::to_owned), name })
     }
 
     /// Where the session was found; `None` for a pipe.
@@ -79,7 +79,7 @@ impl Native {
     }
 }
 
-fn spooled(raw: impl Read + 'static, name: &str) -> Result<File> {
+fn copied(raw: impl Read + 'static, name: &str) -> Result<File> {
     let mut plain = Capped::new(decompressed(raw).map_err(Error::io(name))?);
     let mut file = tempfile::tempfile().map_err(Error::io(super::TEMPORARY))?;
     io::copy(&mut plain, &mut file).map_err(|e| match e.kind() {

@@ -2,6 +2,8 @@
 
 use super::{Guard, Leftover, guarded};
 use crate::record::{Error, Result};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
@@ -40,8 +42,7 @@ impl Placing {
         refuse_existing(target)?;
         refuse_name(target)?;
         if is_device(target) {
-            let file = OpenOptions::new().write(true).open(target);
-            let file = Where::Device(file.map_err(Error::io(target.display().to_string()))?);
+            let file = Where::Device(device(target)?);
             let (made, _guard) = guarded(|| Ok((MadeFolders(Vec::new()), Vec::new())))?;
             return Ok(Placing { file, target: target.to_owned(), _made: made, _guard });
         }
@@ -126,6 +127,23 @@ pub fn refuse_existing(target: &Path) -> Result<()> {
 /// Whether something takes bytes without keeping them as a file: `/dev/null`, `/dev/stdout`, a named pipe.
 fn is_device(target: &Path) -> bool {
     fs::metadata(target).is_ok_and(|kind| kind.file_type().is_char_device() || kind.file_type().is_fifo())
+}
+
+/// Opens it to write. A pipe that nobody reads would be waited for without end, and is an error.
+fn device(target: &Path) -> Result<File> {
+    let place = target.display().to_string();
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = match OpenOptions::new().write(true).custom_flags(flags).open(target) {
+        Err(e) if e.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return Err(Error::failed(format!("{place}: is a pipe that nobody reads"))
+                .with_hint("start what reads it first, or name a file"));
+        }
+        opened => opened.map_err(Error::io(&place))?,
+    };
+    // from here on it waits while the reader is busy
+    let wait = fcntl_getfl(&file).and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK));
+    wait.map_err(|e| Error::io(place)(e.into()))?;
+    Ok(file)
 }
 
 /// Refuses a name that promises a form in which nothing is written here.

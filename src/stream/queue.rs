@@ -1,4 +1,4 @@
-//! Lines that a stage holds back and lets go from the front.
+//! A queue of lines, on disk beyond what memory may hold.
 
 use super::Lines;
 use crate::record::{Error, Result};
@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Bytes held in memory before the oldest go to a temporary file.
-const MEMORY: usize = 16 << 20;
+/// Bytes held in memory before the oldest go to a temporary file, unless [`Queue::with_limit`] says otherwise.
+const MEMORY: usize = 8 << 20;
 
 /// Bytes of a block of memory; a longer line has a block of its own.
 const BLOCK: usize = 256 << 10;
@@ -23,7 +23,7 @@ const FILE: u64 = 64 << 20;
 /// Name of the temporary file in errors.
 const PLACE: &str = super::TEMPORARY;
 
-/// Lines in the order in which they came, each without its line feed. The newest 16 MiB stay in memory; older
+/// Lines in the order in which they came, each without its line feed. The newest 8 MiB stay in memory; older
 /// ones go to temporary files that have no name, so nothing is left behind even when the process is killed.
 #[derive(Debug)]
 pub struct Queue {
@@ -163,15 +163,37 @@ impl Queue {
     /// The file cannot be read, or the line was let go.
     pub fn line<'a>(&'a self, held: Held, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let gone = || Error::failed("a line that is no longer held was asked for");
+        if held.offset < self.start {
+            return Err(gone());
+        }
         if let Some(block) = before(&self.blocks, held.offset) {
             let at = usize::try_from(held.offset - block.start).unwrap_or(usize::MAX);
             return block.bytes.get(at..at.saturating_add(held.len)).ok_or_else(gone);
         }
         let file = before(&self.files, held.offset).ok_or_else(gone)?;
+        // what it held is not copied to where there is more of it
+        if room.capacity() < held.len {
+            *room = Vec::new();
+        }
         room.clear();
         room.resize(held.len, 0);
         file.bytes.read_exact_at(room, held.offset - file.start).map_err(Error::io(PLACE))?;
         Ok(room)
+    }
+
+    /// A copy of a held line, in `room`.
+    ///
+    /// # Errors
+    /// As of [`Queue::line`].
+    pub fn copy(&self, held: Held, room: &mut Vec<u8>) -> Result<()> {
+        if before(&self.blocks, held.offset).is_none() {
+            return self.line(held, room).map(|_| ());
+        }
+        let mut none = Vec::new();
+        let line = self.line(held, &mut none)?;
+        room.clear();
+        room.extend_from_slice(line);
+        Ok(())
     }
 
     /// Hands the lines of a range to `take`, in order, as many at once as stand together, each with its line feed.
@@ -206,6 +228,25 @@ impl Queue {
             take(block.bytes.get(at(part.start)..at(part.end)).unwrap_or_default())?;
         }
         Ok(())
+    }
+
+    /// Hands every line to `take`, in order, without its line feed. [`Queue::line`] may be used meanwhile.
+    ///
+    /// # Errors
+    /// The file cannot be read, or what `take` says.
+    pub fn lines(&self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.each(self.start..self.end, |mut lines| {
+            while let Some(end) = memchr::memchr(b'\n', lines) {
+                take(lines.get(..end).unwrap_or_default())?;
+                lines = lines.get(end + 1..).unwrap_or_default();
+            }
+            Ok(())
+        })
+    }
+
+    /// Lets every line go.
+    pub fn clear(&mut self) {
+        self.forget(self.end);
     }
 
     /// Lets every line go that stands before this place; the space of whole files and blocks is given back.
@@ -271,6 +312,12 @@ mod tests {
                     all.extend(lines.split(|b| *b == b'\n').map(<[u8]>::to_vec));
                     Ok(())
                 }).unwrap();
+                let mut one_by_one = Vec::new();
+                queue.lines(|line| {
+                    one_by_one.push(line.to_vec());
+                    Ok(())
+                }).unwrap();
+                prop_assert_eq!(&one_by_one, &all);
                 prop_assert_eq!(all, held.iter().map(|(_, l)| l.clone()).collect::<Vec<_>>());
                 for _ in 0..go {
                     if let Some((place, _)) = held.pop_front() {
@@ -302,7 +349,12 @@ mod tests {
         let held = queue.push(&[b"0123456789"]).unwrap();
         queue.push(&[&[b'y'; 100]]).unwrap();
         queue.forget(held.range().end);
-        queue.push(&[b"z"]).unwrap();
-        assert!(queue.line(Held { offset: u64::MAX, len: 9 }, &mut Vec::new()).is_err());
+        let last = queue.push(&[b"z"]).unwrap();
+        assert!(queue.line(held, &mut Vec::new()).is_err());
+        queue.clear();
+        assert!(queue.is_empty() && queue.line(last, &mut Vec::new()).is_err());
+        // it serves again
+        let held = queue.push(&[b"a"]).unwrap();
+        assert_eq!(queue.line(held, &mut Vec::new()).unwrap(), b"a");
     }
 }

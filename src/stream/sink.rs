@@ -47,12 +47,30 @@ pub struct Output {
     writer: Compressor,
     place: String,
     each_line: bool,
+    /// There is nothing behind it: what is written would be lost without a word.
+    closed: bool,
 }
 
 enum Compressor {
     None(BufWriter<File>),
     Zstd(Box<zstd::stream::write::Encoder<'static, BufWriter<File>>>),
     Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+}
+
+/// Whether the process began without this descriptor (`>&-`). Rust then opens /dev/null there before `main`, for
+/// reading and writing and to be kept by children: a shell's `> /dev/null` is for writing alone, and programs that
+/// start others open theirs to be closed in children, which the flags still tell.
+#[cfg(target_os = "linux")]
+fn began_closed(end: std::os::fd::BorrowedFd<'_>) -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
+    let flags = fcntl_getfl(end).is_ok_and(|f| f.contains(OFlags::RDWR) && !f.contains(OFlags::CLOEXEC));
+    flags && fstat(end).is_ok_and(|here| stat("/dev/null").is_ok_and(|null| here.st_rdev == null.st_rdev))
+}
+
+/// Other systems do not tell.
+#[cfg(not(target_os = "linux"))]
+fn began_closed(_: std::os::fd::BorrowedFd<'_>) -> bool {
+    false
 }
 
 impl Output {
@@ -64,6 +82,7 @@ impl Output {
         super::source::widen(owned.as_fd());
         let mut out = Output::file(File::from(owned), "stdout", Compression::None)?;
         out.each_line = stdout.is_terminal();
+        out.closed = began_closed(stdout.as_fd());
         Ok(out)
     }
 
@@ -80,10 +99,13 @@ impl Output {
                 Compressor::Gzip(flate2::write::GzEncoder::new(buffer, flate2::Compression::default()))
             }
         };
-        Ok(Output { writer, place, each_line: false })
+        Ok(Output { writer, place, each_line: false, closed: false })
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.closed {
+            return Err(io::Error::other("it is closed"));
+        }
         match &mut self.writer {
             Compressor::None(w) => w.write_all(bytes),
             Compressor::Zstd(w) => w.write_all(bytes),
@@ -134,6 +156,7 @@ impl Sink for Output {
     fn put_all(&mut self, lines: &[u8]) -> Result<()> {
         let flush = self.each_line;
         match &mut self.writer {
+            _ if self.closed => self.write(lines),
             // so many bytes need not be gathered first
             Compressor::None(w) if flush || lines.len() >= DIRECT => {
                 w.flush().and_then(|()| w.get_mut().write_all(lines))

@@ -1,7 +1,7 @@
 //! Reading a stream of records: compression, structure, versions.
 
 use super::Lines;
-use crate::json::Tape;
+use crate::json::{Tape, value_end};
 use crate::record::{Abort, Error, Kind, Record, Refused, Result, VERSION};
 use serde::Deserialize;
 use std::fs::File;
@@ -159,6 +159,13 @@ impl<R: Read> Source<R> {
         };
         let record = Record::new(line.bytes, tape).map_err(at);
         let record = if *sessions == 0 { record.map_err(|e| e.with_hint(NO_STREAM))? } else { record? };
+        // a record that is passed on by its head alone was not scanned: a line cut behind it would go unseen
+        if record.body().is_some() && value_end(line.bytes, 0) != Some(line.bytes.trim_ascii_end().len()) {
+            return Err(Error::input(
+                place(),
+                "the record is not whole: the line was cut or has more behind it",
+            ));
+        }
         match record.head().kind {
             Kind::Session => {
                 let start: Start = record.decode().map_err(at)?;
@@ -234,6 +241,29 @@ mod tests {
         let mut source = Source::new(text.as_bytes(), "x");
         while source.next_record()?.is_some() {}
         Ok(source.sessions())
+    }
+
+    #[test]
+    fn a_record_cut_behind_its_head_is_seen() {
+        let head = |dropped: &str| {
+            format!(
+                "{{\"type\":\"message\",\"role\":\"assistant\",\"dropped\":{dropped},\"origin\":null,\"seq\":2,\"turn\":1,\"line\":2,\"part\":null,\"group\":\"g\",\"timestamp\":null,"
+            )
+        };
+        let start = "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\"}\n";
+        let body = "\"content\":[{\"type\":\"text\",\"text\":\"{a\\\"]}\"}],\"extra\":{\"n\":[1,null,{}]}}";
+        let native =
+            "{\"type\":\"native\",\"source_agent\":\"claude\",\"line\":5,\"value\":{\"a\":{\"b\":[]}}}";
+        let stream = |line: &str| format!("{start}{line}\n{{\"type\":\"end\"}}\n");
+        for line in [head("null") + body, head("\"branch\"") + body, native.to_owned()] {
+            assert_eq!(all(&stream(&line)).unwrap(), 1);
+            assert_eq!(all(&stream(&format!("{line} \r"))).unwrap(), 1);
+            for end in 1..line.len() {
+                let cut = stream(line.get(..end).unwrap());
+                assert_eq!(all(&cut).unwrap_err().exit_code(), 3, "{cut}");
+            }
+            assert_eq!(all(&stream(&format!("{line}}}"))).unwrap_err().exit_code(), 3);
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn size(base64: &[u8]) -> Option<Size> {
         }
         None => base64,
     };
-    let image = Image { data };
+    let image = Base64(data);
     let size = match image.byte(0)? {
         0x89 => image.png(),
         0xFF => image.jpeg(),
@@ -52,16 +52,16 @@ pub fn size(base64: &[u8]) -> Option<Size> {
     (size.width != 0 && size.height != 0).then_some(size)
 }
 
-/// Base64 text that gives single bytes of what it stands for.
-struct Image<'data> {
-    data: &'data [u8],
-}
+/// Base64 text, of either alphabet, that gives single bytes of what it stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Base64<'data>(pub &'data [u8]);
 
-impl Image<'_> {
-    fn byte(&self, at: usize) -> Option<u8> {
+impl Base64<'_> {
+    /// The byte at this place; `None` behind the end, and where the text is no base64.
+    pub fn byte(&self, at: usize) -> Option<u8> {
         let bit = at.checked_mul(8)?;
         let sextet = |place: usize| {
-            Some(match *self.data.get(place)? {
+            Some(match *self.0.get(place)? {
                 letter @ b'A'..=b'Z' => letter - b'A',
                 letter @ b'a'..=b'z' => letter - b'a' + 26,
                 digit @ b'0'..=b'9' => digit - b'0' + 52,
@@ -76,7 +76,8 @@ impl Image<'_> {
         Some((first << 6 | second).wrapping_shr(4 - (bit % 6) as u32) as u8)
     }
 
-    fn bytes<const COUNT: usize>(&self, at: usize) -> Option<[u8; COUNT]> {
+    /// So many bytes from this place on.
+    pub fn bytes<const COUNT: usize>(&self, at: usize) -> Option<[u8; COUNT]> {
         let mut bytes = [0; COUNT];
         for (place, byte) in bytes.iter_mut().enumerate() {
             *byte = self.byte(at.checked_add(place)?)?;

@@ -215,14 +215,23 @@ trust_level = "trusted"
 /// `codex exec resume ID PROBE` in a sandbox whose CODEX_HOME holds the thread already: the way from
 /// `relay-write codex` to the model. The CODEX_HOME gets a config.toml that knows only the mock.
 ///
-/// Panics unless the client ends well and asks the model the probe.
+/// Panics unless the client ends well, asks the model the probe, and asks nothing that the API refuses.
 pub(crate) fn resume_codex_in(sandbox: &Sandbox, client: &Client, id: &str) -> CodexResume {
+    codex(sandbox, client, id, true)
+}
+
+/// A session of the client's own may hold what the API refuses; one that relay wrote (`strict`) must not.
+fn codex(sandbox: &Sandbox, client: &Client, id: &str, strict: bool) -> CodexResume {
     let mock = Mock::openai(REPLY);
+    if strict {
+        mock.refuse_what_the_api_refuses();
+    }
     configure_codex(sandbox, &mock);
     let output =
         client.run(sandbox, &mock).args(&["exec", "--skip-git-repo-check", "resume", id, PROBE]).run();
     let requests = mock.requests();
     let account = account(&output, &requests);
+    assert_eq!(mock.refused(), [""; 0], "the API refuses {id}");
     assert!(!output.timed_out && output.code() == 0, "Codex did not resume {id}: {account}");
     let Some(body) = probed(&requests, "/v1/responses").next() else {
         panic!("Codex never asked the model the probe: {account}");
@@ -250,7 +259,7 @@ pub(crate) fn resume_codex(client: &str, rollout: &Path) -> Option<CodexResume> 
     let sandbox = Sandbox::new();
     let content = std::fs::read(rollout).unwrap();
     let copy = sandbox.write(Path::new("home").join(folder).join(name), &content);
-    let resumed = resume_codex_in(&sandbox, &client, id);
+    let resumed = codex(&sandbox, &client, id, false);
     let after = std::fs::read(copy).unwrap();
     assert!(
         after.starts_with(&content) && after.len() > content.len(),
@@ -318,14 +327,21 @@ pub(crate) fn claude_project(folder: &Path) -> String {
 /// `claude -p --resume ID PROBE` in a sandbox whose CLAUDE_CONFIG_DIR holds the session already, in the folder of the
 /// sandbox's project.
 ///
-/// Panics unless the client ends well and asks the model the probe.
+/// Panics unless the client ends well, asks the model the probe, and asks nothing that the API refuses.
 pub(crate) fn resume_claude_in(sandbox: &Sandbox, client: &Client, id: &str) -> ClaudeResume {
-    go_on_in_claude(sandbox, client, &["--resume", id])
+    claude(sandbox, client, &["--resume", id], true)
 }
 
-/// The same for another `way` to name the session, such as `--continue`.
+/// The same for another `way` to name a session of the client's own, such as `--continue`.
 pub(crate) fn go_on_in_claude(sandbox: &Sandbox, client: &Client, way: &[&str]) -> ClaudeResume {
+    claude(sandbox, client, way, false)
+}
+
+fn claude(sandbox: &Sandbox, client: &Client, way: &[&str], strict: bool) -> ClaudeResume {
     let mock = Mock::anthropic(REPLY);
+    if strict {
+        mock.refuse_what_the_api_refuses();
+    }
     let output = client
         .run(sandbox, &mock)
         .args(&["-p", "--output-format", "json"])
@@ -334,6 +350,7 @@ pub(crate) fn go_on_in_claude(sandbox: &Sandbox, client: &Client, way: &[&str]) 
         .run();
     let requests = mock.requests();
     let account = account(&output, &requests);
+    assert_eq!(mock.refused(), [""; 0], "the API refuses {way:?}");
     assert!(!output.timed_out && output.code() == 0, "Claude Code did not resume {way:?}: {account}");
     // 2.0 also warms up its subagents, with tools but without the probe; titles and the like come without tools.
     let offers_tools = |body: &Value| body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
@@ -383,7 +400,7 @@ pub(crate) fn resume_claude(client: &str, session: &Path) -> Option<ClaudeResume
     let content = std::fs::read(session).unwrap();
     let folder = Path::new("home/.claude/projects").join(claude_project(&sandbox.project()));
     let copy = sandbox.write(folder.join(name), &content);
-    let resumed = resume_claude_in(&sandbox, &client, id);
+    let resumed = go_on_in_claude(&sandbox, &client, &["--resume", id]);
     let after = std::fs::read(copy).unwrap();
     assert!(
         after.starts_with(&content) && after.len() > content.len(),

@@ -13,6 +13,8 @@ use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
+use super::api;
+
 /// Which model service a [`Mock`] stands in for.
 #[derive(Clone, Copy)]
 enum Service {
@@ -45,7 +47,10 @@ struct Shared {
     service: Service,
     reply: String,
     stopping: AtomicBool,
+    /// Whether it refuses what the real service refuses.
+    strict: AtomicBool,
     requests: Mutex<Vec<Request>>,
+    refused: Mutex<Vec<String>>,
     connections: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
 }
 
@@ -60,6 +65,16 @@ impl Mock {
         Self::start(Service::Anthropic, reply)
     }
 
+    /// From now on it answers with status 400 to what the real service refuses, as [`super::api`] tells.
+    pub(crate) fn refuse_what_the_api_refuses(&self) {
+        self.shared.strict.store(true, Ordering::SeqCst);
+    }
+
+    /// Why requests were refused.
+    pub(crate) fn refused(&self) -> Vec<String> {
+        self.shared.refused.lock().unwrap().clone()
+    }
+
     fn start(service: Service, reply: &str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -67,7 +82,9 @@ impl Mock {
             service,
             reply: reply.to_owned(),
             stopping: AtomicBool::new(false),
+            strict: AtomicBool::new(false),
             requests: Mutex::default(),
+            refused: Mutex::default(),
             connections: Mutex::default(),
         });
         let accepting = {
@@ -127,10 +144,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Answers one request and lets the connection end: clients open another for the next.
 fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     let Some(request) = read_request(&mut BufReader::new(stream))? else { return Ok(()) };
+    let faults =
+        if shared.strict.load(Ordering::SeqCst) { faults(shared.service, &request) } else { Vec::new() };
     let answer = match shared.service {
+        _ if !faults.is_empty() => Answer::refused(&faults),
         Service::OpenAi => answer_openai(&request, &shared.reply),
         Service::Anthropic => answer_anthropic(&request, &shared.reply),
     };
+    shared.refused.lock().unwrap().extend(faults);
     let head_only = request.method == "HEAD";
     shared.requests.lock().unwrap().push(request);
     let mut bytes = format!(
@@ -146,6 +167,14 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut writer = stream;
     writer.write_all(&bytes)?;
     writer.flush()
+}
+
+fn faults(service: Service, request: &Request) -> Vec<String> {
+    match (service, request.method.as_str(), request.path.as_str()) {
+        (Service::OpenAi, "POST", "/v1/responses") => api::openai(&request.body, request.length),
+        (Service::Anthropic, "POST", "/v1/messages") => api::anthropic(&request.body, request.length),
+        _ => Vec::new(),
+    }
 }
 
 /// `None` when the client closed the connection without a word.
@@ -229,6 +258,12 @@ impl Answer {
             .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
             .collect();
         Answer { status: "200 OK", kind: "text/event-stream", body }
+    }
+
+    fn refused(faults: &[String]) -> Self {
+        let error = json!({"type": "invalid_request_error", "message": faults.join("; ")});
+        let body = json!({"type": "error", "error": error}).to_string();
+        Answer { status: "400 Bad Request", kind: "application/json", body }
     }
 
     fn not_found() -> Self {
@@ -377,6 +412,21 @@ mod tests {
         assert_eq!(body["content"], json!([{"type": "text", "text": "the reply"}]));
         let counted = post(&anthropic, "/v1/messages/count_tokens", "", b"{\"a\":1}");
         assert!(counted.ends_with("{\"input_tokens\":2}"), "{counted}");
+    }
+
+    #[test]
+    fn what_the_real_service_refuses_is_refused_when_asked() {
+        let call = br#"{"input":[{"type":"function_call","name":"x","arguments":"{}","call_id":"a"}]}"#;
+        let mock = Mock::openai("fine");
+        assert!(post(&mock, "/v1/responses", "", call).starts_with("HTTP/1.1 200"));
+        mock.refuse_what_the_api_refuses();
+        let answer = post(&mock, "/v1/responses", "", call);
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("no tool output found"), "{answer}");
+        assert_eq!(mock.refused(), ["input: no tool output found for a"]);
+        let mock = Mock::anthropic("fine");
+        mock.refuse_what_the_api_refuses();
+        let body = br#"{"messages":[{"role":"assistant","content":"x"}]}"#;
+        assert!(post(&mock, "/v1/messages", "", body).starts_with("HTTP/1.1 400"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! block or the block itself. A `native` record holds its line alone.
 
 use super::locate::folder_name;
+use super::read::attached;
 use super::write::{CLAUDE, home};
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
@@ -17,7 +18,12 @@ use std::path::{Path, PathBuf};
 
 /// Begins to restore a session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
-    restore::writer(Original { to: CLAUDE, line, place }, options, world)
+    restore::writer(Original { to: CLAUDE, line, place, id }, options, world)
+}
+
+/// The client goes by the name of the file.
+fn id(session: &Session, file: &Path) -> String {
+    file.file_stem().and_then(|s| s.to_str()).unwrap_or(&session.session_id).to_owned()
 }
 
 /// `projects/<folder>/<id>.jsonl`: the folder from which the session was read, else that of the directory in
@@ -108,7 +114,7 @@ struct Filling<'a, 'v> {
     records: std::slice::Iter<'v, Value<'a>>,
     /// Blocks of the last record that have not found their place.
     open: Option<crate::json::Items<'a>>,
-    edits: Vec<(Range<usize>, Vec<u8>)>,
+    edits: Vec<(Range<usize>, &'a [u8])>,
     misfit: bool,
 }
 
@@ -121,9 +127,12 @@ impl<'a> Filling<'a, '_> {
                 if let Some(prompt) = attachment.get("prompt") {
                     self.content(prompt, false);
                 }
-                let rendered = attachment.get("rendered").and_then(|r| r.items().next());
+                let rendered = line.get("rendered").and_then(|r| r.items().next());
                 if let Some(content) = rendered.and_then(|r| r.get("content")).filter(Value::is_null) {
                     self.whole(content);
+                } else if attached::path(attachment).is_some() {
+                    // what was named with `@` has a record that holds nothing of the line
+                    self.records.next();
                 }
             }
             Some("system") => {
@@ -187,7 +196,7 @@ impl<'a> Filling<'a, '_> {
 
     fn put(&mut self, hole: Value<'a>, with: Option<Value<'a>>) {
         match with {
-            Some(value) => self.edits.push((hole.span(), value.raw().to_vec())),
+            Some(value) => self.edits.push((hole.span(), value.raw())),
             None => self.misfit = true,
         }
     }

@@ -9,19 +9,28 @@ mod tests;
 
 use super::locate::folder_name;
 use crate::agents::body::Body;
-use crate::agents::content::{Image, Part, call_id, parts, size, tool_name};
+use crate::agents::content::{Block, Image, Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Step, To, rfc3339, scanned};
+use crate::agents::image::ANTHROPIC;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, note, shell};
-use crate::json::{Kind as Json, Tape, Value, write_escaped, write_string};
+use crate::agents::{WriteOptions, Writer, Written, note, shell, speech};
+use crate::json::{self, Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
 use crate::stream::World;
+use crate::tokens::Family;
+use crate::tokens::image::Base64;
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Whose sessions these are.
-pub(super) const CLAUDE: To =
-    To { agent: "claude", title: "Claude Code", home: "CLAUDE_CONFIG_DIR", resume: "claude --resume" };
+pub(super) const CLAUDE: To = To {
+    agent: "claude",
+    title: "Claude Code",
+    family: Family::Anthropic,
+    home: "CLAUDE_CONFIG_DIR",
+    resume: "claude --resume",
+};
 
 /// The client whose lines are written.
 const VERSION: &str = "2.1.332";
@@ -32,8 +41,18 @@ const CALL_ID: usize = 200;
 /// What one image costs, in tokens: about the most that the API charges for one.
 const IMAGE: u64 = 1_500;
 
+/// Longest title of a document that the API takes, in bytes.
+const TITLED: usize = 500;
+
 /// Longest title and longest last prompt, in bytes of text.
 const TITLE: usize = 120;
+
+/// How the block of an image begins.
+const HEAD_OF_DATA: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"";
+const HEAD_OF_URL: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"";
+
+/// What a failed call said that said nothing.
+const NO_OUTPUT: &str = "[no output]";
 
 /// What stands above instructions that were neither the user's nor the model's.
 pub(super) const SYSTEM: &str = "[system context]";
@@ -79,8 +98,9 @@ struct Chain<'w> {
     called: Option<String>,
     /// The message of the model that is still growing.
     message: Option<Message>,
-    /// Images of the model that wait for the end of its message, each a block.
-    moved: Vec<Vec<u8>>,
+    /// Images and documents that the API does not take in their place; they wait for the end of the model's message
+    /// and its results.
+    moved: Vec<Part<'static>>,
     prompts: Prompts,
 }
 
@@ -137,6 +157,13 @@ impl Writer for Chain<'_> {
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
         self.close_message()?;
+        let taken = self.body.settle(&ANTHROPIC, |text| {
+            let mut block = b"{\"type\":\"text\",\"text\":".to_vec();
+            write_string(&mut block, text);
+            block.push(b'}');
+            block
+        });
+        self.hand.lose_taken_out(&taken);
         let begun = self.hand.settled()?;
         let head = self.head(&begun)?;
         self.tail(&begun)?;
@@ -199,13 +226,13 @@ impl Chain<'_> {
 
     /// A message of texts, images and documents.
     fn text(&mut self, role: Role, head: &Head<'_>, value: Value<'_>) -> Result<()> {
-        let takes: &dyn Fn(&str, Value<'_>) -> bool = match role {
-            Role::Assistant => &|_, _| false,
-            _ => &is_document,
+        let takes: &Block = match role {
+            Role::Assistant => &|_, _| None,
+            _ => &document,
         };
+        let takes = Takes { images: &ANTHROPIC, block: takes };
         let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
-        let blocks = content.iter().filter(|p| matches!(p, Part::Made(_))).count();
-        self.hand.lose(Lost::Blocks, blocks as u64);
+        self.hand.lose_of(&content);
         let mut content: Vec<Part<'_>> = content.into_iter().filter(|p| !p.is_blank()).collect();
         if self.hand.options.dialogue_only {
             let all = content.len();
@@ -217,6 +244,9 @@ impl Chain<'_> {
         let ours = role == Role::Summary && head.origin == Some(Origin::Relay);
         // a summary that comes behind other lines cannot join the note
         if ours && (self.last.is_none() || self.opening.is_some()) && self.hand.keeps_summary(&texts()) {
+            // the note's message is text alone
+            let others = content.iter().filter(|p| !p.is_text()).count();
+            self.hand.lose(Lost::Images, others as u64);
             return Ok(());
         }
         if content.is_empty() {
@@ -260,7 +290,7 @@ impl Chain<'_> {
         self.open_message(head, false)?;
         for part in content {
             match part {
-                Part::Text(_) | Part::Made(_) => {
+                Part::Text(_) | Part::Made(..) => {
                     let mut block = b"{\"type\":\"text\",\"text\":\"".to_vec();
                     let before = self.hand.tokens;
                     let text = part.body();
@@ -269,14 +299,11 @@ impl Chain<'_> {
                     block.extend_from_slice(b"\"}");
                     self.assistant(&block, "end_turn", before, b"")?;
                 }
-                Part::Image(image) => {
-                    // the API takes images from the user alone
-                    let mut block = Vec::new();
-                    write_image(&mut block, image);
-                    self.moved.push(block);
-                    self.hand.lose(Lost::MovedImages, 1);
+                // the API takes these from the user alone
+                Part::Image(_) | Part::Block(_) => {
+                    self.moved.push(part.clone().into_owned());
+                    self.hand.lose(Lost::Moved, 1);
                 }
-                Part::Block(block) => self.moved.push(block.to_vec()),
             }
         }
         Ok(())
@@ -318,13 +345,23 @@ impl Chain<'_> {
             match part {
                 Part::Image(image) => {
                     self.hand.tokens += IMAGE;
-                    write_image(&mut block, image);
+                    self.body.put(&block)?;
+                    block.clear();
+                    let [head, media_type, middle, data] = match image {
+                        Image::Data { media_type, data } => {
+                            [HEAD_OF_DATA, media_type.as_bytes(), b"\",\"data\":\"", data]
+                        }
+                        Image::Url(url) => [HEAD_OF_URL, url, b"", b""],
+                    };
+                    self.body.image(image, &[head, media_type, middle, data, b"\"}}"])?;
                 }
                 Part::Block(raw) => {
                     self.hand.tokens += IMAGE;
-                    block.extend_from_slice(raw);
+                    self.body.put(&block)?;
+                    block.clear();
+                    self.body.document(raw)?;
                 }
-                Part::Text(_) | Part::Made(_) => {
+                Part::Text(_) | Part::Made(..) => {
                     let text = part.body();
                     self.hand.tokens += size(&text);
                     block.extend_from_slice(b"{\"type\":\"text\",\"text\":\"");
@@ -356,7 +393,7 @@ impl Chain<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == CLAUDE.agent {
             true => None,
-            false => counterpart(CLAUDE.agent, &name, input),
+            false => counterpart(source, CLAUDE.agent, &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());
@@ -421,24 +458,23 @@ impl Chain<'_> {
         self.hand.messages += 1;
         self.hand.conversation = true;
         let own = self.hand.begun.as_ref().is_some_and(|b| b.session.source_agent == CLAUDE.agent);
-        let takes = |kind: &str, block: Value<'_>| {
-            is_document(kind, block) || own && matches!(kind, "tool_reference" | "search_result")
+        let failed = head.status == Some(Status::Error);
+        let takes: &Block = match own && !failed {
+            true => &document_or_own,
+            false => &document,
         };
-        let content = value.get("content").map(|c| parts(c, &takes)).unwrap_or_default();
+        let takes = Takes { images: &ANTHROPIC, block: takes };
+        let content = value.get("content").map(|c| parts(c, takes)).unwrap_or_default();
+        self.hand.lose_of(&content);
         if value.get("metadata").and_then(|m| m.get("server")?.bool()) == Some(true) {
             return self.answer(head, &content);
         }
         if let Some(message) = &mut self.message {
             message.answered = true;
         }
-        // the result is what the tool said: no text of ours in it
-        let (others, content): (Vec<_>, Vec<_>) =
-            content.into_iter().partition(|p| matches!(p, Part::Made(_)));
-        self.hand.lose(Lost::ResultBlocks, others.len() as u64);
         // the API takes no empty text but the whole content
         let several = content.len() > 1;
-        let content: Vec<_> =
-            content.into_iter().filter(|p| !(several && p.is_text() && p.body().is_empty())).collect();
+        let mut content: Vec<_> = content.into_iter().filter(|p| !(several && p.is_blank())).collect();
         let written_id = call_id(&id.decode(), CALL_ID);
         let mut relay = Fields::default();
         if written_id != *id.decode() {
@@ -447,12 +483,23 @@ impl Chain<'_> {
         if matches!(head.status, None | Some(Status::Unknown)) {
             relay.string("status", "unknown");
         }
+        if failed {
+            // of a failed call the API takes text alone, and some there must be
+            let (texts, others): (Vec<_>, Vec<_>) = content.into_iter().partition(Part::is_text);
+            self.hand.lose(Lost::Moved, others.len() as u64);
+            self.moved.extend(others.into_iter().map(Part::into_owned));
+            content = texts;
+            if content.iter().all(Part::is_blank) {
+                content = vec![Part::made(NO_OUTPUT)];
+                relay.raw("empty", b"true");
+            }
+        }
         self.open("user")?;
         self.body.put(b"{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"")?;
         self.body.put(written_id.as_bytes())?;
         self.body.put(b"\",\"content\":")?;
         self.content(&content)?;
-        self.body.put(if head.status == Some(Status::Error) { b",\"is_error\":true}]}" } else { b"}]}" })?;
+        self.body.put(if failed { b",\"is_error\":true}]}" } else { b"}]}" })?;
         if let Some(called) = &self.called {
             self.body.put(format!(",\"sourceToolAssistantUUID\":\"{called}\"").as_bytes())?;
         }
@@ -480,14 +527,14 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// Ends the model's message; its images follow it.
+    /// Ends the model's message; what had to be moved follows it and its results.
     fn close_message(&mut self) -> Result<()> {
-        if self.message.take().is_none() || self.moved.is_empty() {
+        self.message = None;
+        if self.moved.is_empty() {
             return Ok(());
         }
         let moved = std::mem::take(&mut self.moved);
-        let blocks: Vec<Part<'_>> = moved.iter().map(|b| Part::Block(b)).collect();
-        self.say(&blocks, b"", false)
+        self.say(&moved, b"", false)
     }
 
     /// Begins a line up to its message.
@@ -612,11 +659,10 @@ impl Chain<'_> {
     /// The line with the title, without its line feed. There always is one: the client shows `(session)`
     /// where the first prompt is no plain text.
     fn title(&self, begun: &Begun) -> Vec<u8> {
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = [given, self.prompts.first.as_deref()]
+        let title = [note::title_of(self.hand.options, &begun.session), self.prompts.first.clone()]
             .into_iter()
             .flatten()
-            .map(|t| shell::one_line(t).trim().to_owned())
+            .map(|t| shell::one_line(&t).trim().to_owned())
             .find(|t| !t.is_empty())
             .unwrap_or_else(|| format!("from {}", begun.session.source_agent));
         let mut fields = Fields::default();
@@ -632,15 +678,11 @@ impl Chain<'_> {
 
 impl Prompts {
     fn take(&mut self, content: &[Part<'_>]) {
-        let Some(Part::Text(text)) = content.iter().find(|p| matches!(p, Part::Text(_))) else { return };
-        // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
-        let cut = text.len().min(6 * TITLE);
-        let Some(text) = (0..12).find_map(|back| {
-            let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
-            serde_json::from_slice::<String>(&raw).ok()
-        }) else {
-            return;
-        };
+        let human = content.iter().find_map(|part| match part {
+            Part::Text(text) => human(text),
+            _ => None,
+        });
+        let Some(text) = human else { return };
         let line = shell::one_line(text.trim());
         let cut = line.char_indices().find(|(at, _)| *at >= TITLE).map_or(line.len(), |(at, _)| at);
         let line = line.get(..cut).unwrap_or_default().trim_end().to_owned();
@@ -650,6 +692,19 @@ impl Prompts {
         self.first.get_or_insert_with(|| line.clone());
         self.last = Some(line);
     }
+}
+
+/// The beginning of what the human says in an escaped text: an editor may have put pages before it.
+fn human(text: &[u8]) -> Option<String> {
+    if speech::may_be_mixed(text) {
+        return note::human(&json::decode(text));
+    }
+    // a text of this length is cut anyway; an escape that is cut with it is no JSON and is left out
+    let cut = text.len().min(6 * TITLE);
+    (0..12).find_map(|back| {
+        let raw = [b"\"", text.get(..cut.checked_sub(back)?)?, b"\""].concat();
+        serde_json::from_slice::<String>(&raw).ok()
+    })
 }
 
 /// A time so many milliseconds later; the same at the end of all times.
@@ -678,32 +733,62 @@ impl Fields {
     }
 }
 
-/// Whether the API takes the block as a document.
-fn is_document(kind: &str, block: Value<'_>) -> bool {
-    let source = block.get("source");
-    let field = |key: &str| source.and_then(|s| s.get(key)?.text());
-    kind == "document"
-        && match field("type").map(|t| t.decode()).as_deref() {
-            Some("base64" | "text") => field("data").is_some() && field("media_type").is_some(),
-            Some("url") => field("url").is_some(),
-            _ => false,
-        }
+/// The block of a document as the API takes it, if it does: a PDF, or text that is not empty.
+fn document<'a>(kind: &str, block: Value<'a>) -> Option<Cow<'a, [u8]>> {
+    let source = block.get("source").filter(|_| kind == "document")?;
+    let field = |key: &str| source.get(key)?.text();
+    let (keys, sound): (&[&str], _) = match &*field("type")?.decode() {
+        "base64" => (
+            &["type", "media_type", "data"],
+            field("media_type")? == "application/pdf" && is_pdf(field("data")?),
+        ),
+        "text" => (
+            &["type", "media_type", "data"],
+            field("media_type")? == "text/plain" && !field("data")?.is_blank(),
+        ),
+        "url" => (&["type", "url"], field("url")?.starts_with("https://")),
+        _ => return None,
+    };
+    if !sound {
+        return None;
+    }
+    // the API takes no keys that it does not know
+    let title =
+        block.get("title").filter(|t| t.text().is_some_and(|t| !t.is_empty() && t.raw().len() <= TITLED));
+    let about = block.get("context").filter(|c| c.text().is_some_and(|c| !c.is_blank()));
+    let mut out = b"{\"type\":\"document\",\"source\":{".to_vec();
+    for (n, key) in keys.iter().enumerate() {
+        out.extend_from_slice(if n == 0 { b"" } else { b"," });
+        write_string(&mut out, key);
+        out.push(b':');
+        out.extend_from_slice(source.get(key)?.raw());
+    }
+    out.push(b'}');
+    for (key, value) in [("title", title), ("context", about)] {
+        let Some(value) = value else { continue };
+        out.push(b',');
+        write_string(&mut out, key);
+        out.push(b':');
+        out.extend_from_slice(value.raw());
+    }
+    out.push(b'}');
+    Some(Cow::Owned(out))
 }
 
-fn write_image(out: &mut Vec<u8>, image: &Image<'_>) {
-    match image {
-        Image::Data { media_type, data } => {
-            out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"");
-            out.extend_from_slice(media_type);
-            out.extend_from_slice(b"\",\"data\":\"");
-            out.extend_from_slice(data);
-        }
-        Image::Url(url) => {
-            out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"");
-            out.extend_from_slice(url);
-        }
+/// The same, with the blocks that only a client of its own gets from its tools.
+fn document_or_own<'a>(kind: &str, block: Value<'a>) -> Option<Cow<'a, [u8]>> {
+    match kind {
+        "tool_reference" | "search_result" => Some(Cow::Borrowed(block.raw())),
+        _ => document(kind, block),
     }
-    out.extend_from_slice(b"\"}}");
+}
+
+/// Whether base64 text holds what begins like a PDF.
+fn is_pdf(data: Text<'_>) -> bool {
+    let good = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    Base64(data.raw()).bytes(0) == Some(*b"%PDF-")
+        && data.raw().len().is_multiple_of(4)
+        && data.raw().iter().all(good)
 }
 
 /// The home of the target's store: `--root`, `CLAUDE_CONFIG_DIR`, `~/.claude`.

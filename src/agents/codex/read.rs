@@ -8,6 +8,7 @@
 //! | `replay` | the client's own replay: what is live |
 //! | `pieces`, `compact` | from an item to records and back to its argument text |
 //! | `emit` | the second pass: every line becomes its records |
+//! | `vendor` | what only the vendor can read, agents' names, generated pictures |
 //! | `events`, `files` | the rescue from screen events; the files that calls touch |
 //! | `restore` | from records back to the line |
 //! | `time` | times as the client writes them |
@@ -27,6 +28,7 @@ mod restore;
 #[cfg(test)]
 mod tests;
 mod time;
+mod vendor;
 
 pub use restore::restore;
 
@@ -151,7 +153,7 @@ pub(super) fn read(native: &Native, options: &ReadOptions, out: &mut dyn Sink) -
 }
 
 /// The thread id in a rollout's name: `rollout-<time>-<thread>[_<segment>].jsonl`.
-fn id_of_name(path: &Path) -> Option<String> {
+pub(super) fn id_of_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let stem = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
     let thread = match stem.split_once('_') {

@@ -10,7 +10,13 @@ use std::path::{Path, PathBuf};
 
 /// Begins to restore a session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
-    restore::writer(Original { to: CODEX, line: read::restore, place }, options, world)
+    restore::writer(Original { to: CODEX, line: read::restore, place, id }, options, world)
+}
+
+/// The client goes by the thread in the name of the file, which may have that of a segment behind it; a name
+/// without one is no session to it.
+fn id(session: &Session, file: &Path) -> String {
+    read::id_of_name(file).unwrap_or_else(|| session.session_id.clone())
 }
 
 /// `sessions/YYYY/MM/DD/<the name it had>`, by the date in its name; a rollout that came without such a name

@@ -7,13 +7,15 @@
 mod tests;
 
 use crate::agents::body::{Body, Target};
-use crate::agents::content::{Part, call_id, parts, size, tool_name};
+use crate::agents::content::{Part, Takes, call_id, parts, size, tool_name};
 use crate::agents::handover::{Begun, Handover, Lost, Provenance, Step, To, rfc3339, scanned};
+use crate::agents::image::OPENAI;
 use crate::agents::tools::counterpart;
-use crate::agents::{WriteOptions, Writer, Written, shell};
+use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::json::{Tape, Value, write_escaped, write_string};
 use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
 use crate::stream::{World, append_line};
+use crate::tokens::Family;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -26,9 +28,17 @@ const IMAGE: u64 = 1_500;
 /// Longest answer that `task_complete` repeats, in bytes; the client wants it for notices only.
 const LAST_MESSAGE: usize = 64 << 10;
 
+/// What a rollout can hold: texts and images.
+const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| None };
+
 /// Whose sessions these are.
-pub(super) const CODEX: To =
-    To { agent: "codex", title: "Codex CLI", home: "CODEX_HOME", resume: "codex resume" };
+pub(super) const CODEX: To = To {
+    agent: "codex",
+    title: "Codex CLI",
+    family: Family::OpenAi,
+    home: "CODEX_HOME",
+    resume: "codex resume",
+};
 
 /// Begins a new session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
@@ -92,6 +102,13 @@ impl Writer for Rollout<'_> {
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
+        let taken = self.body.settle(&OPENAI, |text| {
+            let mut block = b"{\"type\":\"input_text\",\"text\":".to_vec();
+            write_string(&mut block, text);
+            block.push(b'}');
+            block
+        });
+        self.hand.lose_taken_out(&taken);
         let begun = self.hand.settled()?;
         let head = self.head(&begun)?;
         self.close_turn()?;
@@ -150,14 +167,15 @@ impl Rollout<'_> {
 
     /// A message of texts and images.
     fn text(&mut self, role: Role, head: &Head<'_>, value: Value<'_>) -> Result<()> {
-        let content = value.get("content").map(|c| parts(c, &|_, _| false)).unwrap_or_default();
-        let blocks = content.iter().filter(|p| matches!(p, Part::Made(_))).count();
+        let content = value.get("content").map(|c| parts(c, TAKES)).unwrap_or_default();
+        self.hand.lose_of(&content);
         let (texts, images): (Vec<Part<'_>>, Vec<Part<'_>>) =
             content.iter().filter(|p| !p.is_blank()).cloned().partition(|p| !matches!(p, Part::Image(_)));
-        self.hand.lose(Lost::Blocks, blocks as u64);
         let harness = head.origin == Some(Origin::Harness);
         let ours = role == Role::Summary && head.origin == Some(Origin::Relay);
         if ours && self.hand.keeps_summary(&texts) {
+            // the note's message is text alone
+            self.hand.lose(Lost::Images, images.len() as u64);
             return Ok(());
         }
         let (texts, images, content) = match self.hand.options.dialogue_only {
@@ -217,7 +235,7 @@ impl Rollout<'_> {
                     .then(|| texts.iter().map(|t| t.body()).collect::<Vec<_>>().join(&b"\\n"[..]));
             }
         }
-        self.hand.lose(Lost::MovedImages, images.len() as u64);
+        self.hand.lose(Lost::Moved, images.len() as u64);
         self.moved(images)
     }
 
@@ -245,10 +263,9 @@ impl Rollout<'_> {
             }
             if let Part::Image(image) = part {
                 self.hand.tokens += IMAGE;
-                self.body.put(b"{\"type\":\"input_image\",\"image_url\":\"")?;
-                for piece in image.url() {
-                    self.body.put(piece)?;
-                }
+                let [a, b, c, d] = image.url();
+                let head = b"{\"type\":\"input_image\",\"image_url\":\"";
+                self.body.image(image, &[head, a, b, c, d, b"\"}"])?;
             } else {
                 self.body.put(b"{\"type\":\"")?;
                 self.body.put(kind.as_bytes())?;
@@ -256,8 +273,8 @@ impl Rollout<'_> {
                 let text = part.body();
                 self.hand.tokens += size(&text);
                 self.body.put(&text)?;
+                self.body.put(b"\"}")?;
             }
-            self.body.put(b"\"}")?;
         }
         self.body.put(b"]")
     }
@@ -348,7 +365,7 @@ impl Rollout<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == "codex" {
             true => None,
-            false => counterpart("codex", &name, input),
+            false => counterpart(source, "codex", &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());
@@ -426,7 +443,8 @@ impl Rollout<'_> {
         let Some(id) = head.tool_call_id else {
             return Err(Error::shape("a tool_result message needs `tool_call_id`"));
         };
-        let content = value.get("content").map(|c| parts(c, &|_, _| false)).unwrap_or_default();
+        let content = value.get("content").map(|c| parts(c, TAKES)).unwrap_or_default();
+        self.hand.lose_of(&content);
         self.hand.messages += 1;
         self.hand.conversation = true;
         if value.get("metadata").and_then(|m| m.get("server")?.bool()) == Some(true) {
@@ -434,10 +452,6 @@ impl Rollout<'_> {
                 content.into_iter().partition(|p| !matches!(p, Part::Image(_)));
             return self.answer(&texts, &images);
         }
-        // the result is what the tool said: no text of ours in it
-        let (content, others): (Vec<_>, Vec<_>) =
-            content.into_iter().partition(|p| !matches!(p, Part::Made(_)));
-        self.hand.lose(Lost::ResultBlocks, others.len() as u64);
         self.open_turn()?;
         let id = call_id(&id.decode(), CALL_ID);
         let kind = if self.custom.remove(&id) { "custom_tool_call_output" } else { "function_call_output" };
@@ -520,8 +534,8 @@ impl Rollout<'_> {
         if !matches!(begun.target, Target::Store(_)) {
             return Ok(());
         }
-        let given = self.hand.options.title.as_deref().or(begun.session.title.as_deref());
-        let title = shell::one_line(given.unwrap_or_default());
+        let given = note::title_of(self.hand.options, &begun.session);
+        let title = shell::one_line(&given.unwrap_or_default());
         if title.trim().is_empty() {
             return Ok(());
         }

@@ -7,11 +7,15 @@
 //!
 //! | found | becomes |
 //! |---|---|
-//! | a call without result | text of the model, or it is given a result, or it is only marked |
-//! | a result without call | text of the user, or it is given a call, or it is only marked |
+//! | a call without result | text of the model behind its call group, or it is given a result, or it is only marked |
+//! | a result without call | text in the user's place (a notice), or it is given a call, or it is only marked |
 //! | a result behind a later message | moves to its call group |
 //! | a second result | is marked |
 //! | a second use of an id | is renamed, call and result |
+//! | a result of a call that the server ran | is one without call, unless the server gave it, too |
+//!
+//! A call that the server ran is text in the target, and so is a result of the server's: a plain result of such a
+//! call would stand alone there.
 //!
 //! Only results move; everything else keeps its order, also the dropped and native records in between.
 //! A call stays open until the model speaks again after the next prompt of the human; a prompt *inside* the
@@ -118,7 +122,7 @@ pub struct Pair {
 struct State {
     id: String,
     ids: Ids,
-    /// Calls that the server ran, whose result, should one come, is taken as it stands.
+    /// Calls that the server ran, whose result, should one of the server's come, is taken as it stands.
     server: HashMap<u64, Option<String>, Folded>,
     /// Ids whose calls were settled without their result.
     settled: HashSet<u64, Folded>,
@@ -200,7 +204,7 @@ impl Pair {
             return Ok(());
         }
         self.window.settle(self.options.orphans, &mut self.session, &mut self.tape)?;
-        self.window.flush(self.options.orphans, &mut self.session, &mut self.tape, next, out)
+        self.window.flush(&mut self.session, &mut self.tape, next, out)
     }
 
     fn message(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
@@ -252,17 +256,23 @@ impl Pair {
         if let Some(call) = self.window.take(key) {
             return self.answer(call, &id, record, out);
         }
-        if let Some(new) = self.session.server.remove(&key) {
+        let served = self.session.server.remove(&key);
+        if let Some(new) = &served
+            && rewrite::is_server(record, &mut self.tape)?
+        {
             return match new {
                 None => self.pass(record.line(), out),
                 Some(new) => {
-                    let line = rewrite::renamed(record.line(), &new, &mut self.tape)?;
+                    let line = rewrite::renamed(record.line(), new, &mut self.tape)?;
                     self.pass(&line, out)
                 }
             };
         }
         self.session.live -= 1;
-        let made = if self.session.ids.used.contains(&key) && !self.session.settled.contains(&key) {
+        let made = if served.is_none()
+            && self.session.ids.used.contains(&key)
+            && !self.session.settled.contains(&key)
+        {
             self.session.found(problem::DUPLICATE_RESULT, head);
             rewrite::Made { marked: rewrite::marked(record.line(), &mut self.tape)?, twin: None }
         } else {
@@ -303,14 +313,14 @@ impl Pair {
             self.session.found(problem::LATE_RESULT, head);
         } else if !self.window.is_open() {
             // the usual case: the last open call is answered where it should be
-            self.window.flush(self.options.orphans, &mut self.session, &mut self.tape, None, out)?;
+            self.window.flush(&mut self.session, &mut self.tape, None, out)?;
             return out.put(&line);
         }
         self.window.answered(&call, &line)?;
         if self.window.is_open() {
             return Ok(());
         }
-        self.window.flush(self.options.orphans, &mut self.session, &mut self.tape, None, out)
+        self.window.flush(&mut self.session, &mut self.tape, None, out)
     }
 
     /// A result without call is given one.

@@ -1,7 +1,7 @@
 //! The lines that stand for a call or a result that has lost its other half.
 
 use crate::json::{Tape, Value, write_escaped};
-use crate::record::{Draft, Error, Head, Record, Result, Role, Status, number, with_fields};
+use crate::record::{By, Draft, Error, Harness, Head, Record, Result, Role, Status, number, with_fields};
 use memchr::memmem;
 
 /// A marked record and what stands for it.
@@ -71,6 +71,8 @@ fn begin(out: &mut Vec<u8>, role: Role, head: &Head<'_>, replaces: bool) {
         group: head.group.map(|g| g.raw()).filter(|_| role == Role::Assistant),
         timestamp: time.as_deref(),
         synthetic: true,
+        // it stands in the user's place, but no human said it
+        by: if role == Role::User { By::Harness(Harness::Notice) } else { By::Conversation },
         ..Draft::new(role)
     };
     draft.begin(out);
@@ -81,7 +83,7 @@ fn begin(out: &mut Vec<u8>, role: Role, head: &Head<'_>, replaces: bool) {
 }
 
 /// A call without result as text of the model: its name and its whole input.
-pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
+pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {
     let value = scan(line, tape)?;
     let head = Head::scanned(value)?;
     let mut twin = Vec::with_capacity(line.len() + 256);
@@ -100,10 +102,10 @@ pub(super) fn call_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
         out.push(b']');
     });
     twin.push(b'}');
-    Ok(Made { marked: mark(line, value), twin: Some(twin) })
+    Ok(twin)
 }
 
-/// A result without call as text of the user: what it was and its whole content, images as they are.
+/// A result without call as text in the user's place: what it was and its whole content, images as they are.
 pub(super) fn result_as_text(line: &[u8], tape: &mut Tape) -> Result<Made> {
     let value = scan(line, tape)?;
     let head = Head::scanned(value)?;

@@ -22,7 +22,7 @@ fn run(orphans: Orphans, lines: &[String]) -> Vec<String> {
 
 /// A session of these messages. Each is words: a role letter, then what it needs, see below.
 ///
-/// `c:ID` call, `C:ID` call of the server, `r:ID` result, `a` assistant, `t` reasoning, `u` prompt, `h` text
+/// `c:ID` call, `C:ID` call of the server, `r:ID` result, `R:ID` result of the server, `a` assistant, `t` reasoning, `u` prompt, `h` text
 /// of the harness, `s` system, `n` native, `d` dropped message; `@G` gives it a group, `#N` a turn.
 fn session(words: &str) -> Vec<String> {
     let mut lines = vec![json!({"type":"session","relay":1,"session_id":"s","source_agent":"x"}).to_string()];
@@ -38,6 +38,9 @@ fn session(words: &str) -> Vec<String> {
             }
             "r" => {
                 json!({"role":"tool_result","tool_call_id":id,"tool_name":"Bash","status":"ok","content":format!("out {seq}")})
+            }
+            "R" => {
+                json!({"role":"tool_result","tool_call_id":id,"tool_name":"search","content":"found","metadata":{"server":true}})
             }
             "a" => json!({"role":"assistant","content":format!("text {seq}")}),
             "t" => json!({"role":"reasoning","content":"hm"}),
@@ -115,7 +118,7 @@ fn what_is_paired_passes_as_the_very_bytes() {
         "u a@g c:1@g c:2@g r:2 r:1 a u c:3 r:3 n d c:4 n r:4",
         "u c:1@g t@g c:2@g a@g n r:1 d r:2",
         "u C:1 a u c:2 r:2 C:9@g c:3@g r:3",
-        "u C:1 r:1 a",
+        "u C:1 R:1 a",
         "",
     ] {
         let mut lines = session(words);
@@ -165,11 +168,11 @@ fn input_that_is_text_stands_there_as_it_is() {
 #[test]
 fn a_result_without_call() {
     let found = [("orphan_result", 1)];
-    gives(Orphans::Text, "u r:1 a", "u [r:1] +u a", &found);
+    gives(Orphans::Text, "u r:1 a", "u [r:1] +h a", &found);
     gives(Orphans::Drop, "u r:1 a", "u [r:1] a", &found);
     gives(Orphans::Stub, "u r:1 a", "u +c:1 r:1 a", &found);
     // before its call is without call
-    gives(Orphans::Text, "u r:1 c:1 a", "u [r:1] +u [c:1] +a a", &[("orphan_result", 1), ("orphan_call", 1)]);
+    gives(Orphans::Text, "u r:1 c:1 a", "u [r:1] +h [c:1] +a a", &[("orphan_result", 1), ("orphan_call", 1)]);
 }
 
 #[test]
@@ -206,8 +209,8 @@ fn a_prompt_ends_the_wait_when_the_model_answers_it() {
     gives(Orphans::Text, "u c:1 u r:1 a", "u c:1 r:1 u a", &[("late_result", 1)]);
     gives(Orphans::Text, "u#1 c:1#1 u#1 a#1 r:1#1", "u c:1 r:1 u a", &[("late_result", 1)]);
     let late = [("orphan_call", 1), ("orphan_result", 1)];
-    gives(Orphans::Text, "u#1 c:1#1 u#2 a#2 r:1#2", "u [c:1] +a u a [r:1] +u", &late);
-    gives(Orphans::Text, "u c:1 u a r:1", "u [c:1] +a u a [r:1] +u", &late);
+    gives(Orphans::Text, "u#1 c:1#1 u#2 a#2 r:1#2", "u [c:1] +a u a [r:1] +h", &late);
+    gives(Orphans::Text, "u c:1 u a r:1", "u [c:1] +a u a [r:1] +h", &late);
     let renamed = [("orphan_call", 1), ("orphan_result", 1), ("renamed_id", 1)];
     gives(Orphans::Stub, "u c:1 u a r:1", "u c:1 +r:1 u a +c:1_2 r:1_2", &renamed);
 }
@@ -229,16 +232,30 @@ fn a_second_use_of_an_id_is_renamed_on_both_sides() {
     gives(Orphans::Text, "c:1 c:1 r:1 r:1", "c:1 c:1_2 r:1 r:1_2", &[("renamed_id", 1)]);
     // the nearer call gets the result
     gives(Orphans::Text, "c:1 a c:1 r:1 a", "[c:1] +a a c:1 r:1 a", &[("orphan_call", 1)]);
-    gives(Orphans::Text, "C:1 r:1 C:1 r:1", "c:1 r:1 c:1_2 r:1_2", &[("renamed_id", 1)]);
+    gives(Orphans::Text, "C:1 R:1 C:1 R:1", "c:1 r:1 c:1_2 r:1_2", &[("renamed_id", 1)]);
 }
 
 #[test]
 fn text_for_one_of_several_calls_does_not_part_another_from_its_result() {
     let one = [("orphan_call", 1)];
-    gives(Orphans::Text, "c:1 c:2 c:3 r:1 r:3 a", "c:1 r:1 [c:2] +a c:3 r:3 a", &one);
+    gives(Orphans::Text, "c:1 c:2 c:3 r:1 r:3 a", "c:1 r:1 [c:2] c:3 r:3 +a a", &one);
     gives(Orphans::Drop, "c:1@f c:2@g a@g r:1 a", "c:1 r:1 [c:2] a a", &one);
-    gives(Orphans::Text, "c:1@g c:2@g c:3@g r:1 r:3 a", "c:1 [c:2] +a c:3 r:1 r:3 a", &one);
+    gives(Orphans::Text, "c:1@g c:2@g c:3@g r:1 r:3 a", "c:1 [c:2] c:3 r:1 r:3 +a a", &one);
+    // not even at the end of a session that was killed
+    gives(Orphans::Text, "c:1@g c:2@g c:3@g r:1 r:2", "c:1 c:2 [c:3] r:1 r:2 +a", &one);
+    gives(Orphans::Text, "c:1@g c:2@g r:2 u#2 a", "[c:1] c:2 r:2 +a u a", &one);
     gives(Orphans::Stub, "c:1 c:2 c:3 r:1 r:3 a", "c:1 c:2 c:3 r:1 r:3 +r:2 a", &one);
+    gives(Orphans::Drop, "c:1 c:0@h a@h r:1", "c:1 r:1 [c:0] a", &one);
+}
+
+#[test]
+fn a_plain_result_of_a_call_of_the_server_stands_alone_in_the_target() {
+    let one = [("orphan_result", 1)];
+    gives(Orphans::Text, "u C:1 r:1 a", "u c:1 [r:1] +h a", &one);
+    gives(Orphans::Drop, "u C:1@g r:1 a", "u c:1 [r:1] a", &one);
+    gives(Orphans::Stub, "u C:1 r:1 a", "u c:1 +c:1_2 r:1_2 a", &[("orphan_result", 1), ("renamed_id", 1)]);
+    // an id that was used by the server first is no other call's
+    gives(Orphans::Text, "u C:1 c:1 r:1 a", "u c:1 c:1_2 r:1_2 a", &[("renamed_id", 1)]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The records held while a call is open, and what is to become of them.
 //!
-//! The records themselves stand in a spool and are gone through once, in order, when they are let go. In
+//! The records themselves stand in a queue and are gone through once, in order, when they are let go. In
 //! memory stands only what departs from that order.
 
 use super::{Folded, Orphans, State, hash, rewrite};
 use crate::json::Tape;
 use crate::record::{Head, Record, Result, problem};
-use crate::stream::{Sink, Slice, Spool};
+use crate::stream::{Held, Queue, Sink};
 use std::collections::{HashMap, VecDeque};
 
 /// What happens to a held call.
@@ -22,15 +22,17 @@ pub(super) enum Edit {
 #[derive(Debug)]
 enum Insert {
     /// A held result that moves here.
-    Held(Slice),
+    Held(Held),
     /// A made result for this call, with its new id if it got one.
-    Stub(Slice, Option<String>),
+    Stub(Held, Option<String>),
+    /// The text that stands for this call, which has no result.
+    Text(Held),
 }
 
 #[derive(Debug)]
 struct Call {
     index: u64,
-    place: Slice,
+    place: Held,
     key: u64,
     open: bool,
 }
@@ -40,7 +42,7 @@ struct Answer {
     /// Which call of the group.
     call: usize,
     index: u64,
-    place: Slice,
+    place: Held,
     in_place: bool,
 }
 
@@ -74,7 +76,7 @@ pub(super) struct Taken {
 /// The held records.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    spool: Spool,
+    queue: Queue,
     count: u64,
     open_calls: usize,
     /// Open calls by the hash of their id.
@@ -104,8 +106,8 @@ impl Window {
     }
 
     /// Holds a record.
-    pub(super) fn push(&mut self, line: &[u8]) -> Result<(u64, Slice)> {
-        let place = self.spool.push(line)?;
+    pub(super) fn push(&mut self, line: &[u8]) -> Result<(u64, Held)> {
+        let place = self.queue.push(&[line])?;
         self.count += 1;
         Ok((self.count - 1, place))
     }
@@ -231,11 +233,10 @@ impl Window {
         batches.sort_unstable_by_key(|(number, _)| *number);
         for (_, batch) in batches {
             let end = batch.closed.unwrap_or(self.count);
-            // A call that becomes text parts its group, unless all of it is one message of the model: then
+            // A call that is none any more parts its group, unless all of it is one message of the model: then
             // results of the calls before it go before it.
-            let parts = orphans != Orphans::Stub && !batch.uniform;
             let mut parting = vec![None; batch.calls.len()];
-            if parts {
+            if orphans != Orphans::Stub && !batch.uniform {
                 let mut next = None;
                 for (slot, call) in parting.iter_mut().zip(&batch.calls).rev() {
                     if call.open {
@@ -255,10 +256,15 @@ impl Window {
                 if orphans != Orphans::Stub {
                     session.settled.insert(call.key);
                     self.edits.push((call.index, Edit::Orphan));
+                    // Behind the results of the whole group: a text between calls and their results parts
+                    // them for the client of the target.
+                    if orphans == Orphans::Text {
+                        self.inserts.push((end, Insert::Text(call.place)));
+                    }
                     continue;
                 }
-                self.spool.read(call.place, &mut room)?;
-                let head = Head::scanned(rewrite::scan(&room, tape)?)?;
+                let line = self.queue.line(call.place, &mut room)?;
+                let head = Head::scanned(rewrite::scan(line, tape)?)?;
                 session.found(problem::ORPHAN_CALL, &head);
                 let id = head.tool_call_id.map(|t| t.decode()).unwrap_or_default();
                 session.settled.insert(hash(&id));
@@ -276,7 +282,6 @@ impl Window {
     /// Lets every held record go. `next` is the position in the session of the record behind them.
     pub(super) fn flush(
         &mut self,
-        orphans: Orphans,
         session: &mut State,
         tape: &mut Tape,
         next: Option<u64>,
@@ -288,24 +293,25 @@ impl Window {
         let mut edits = self.edits.drain(..).peekable();
         let mut inserts = self.inserts.drain(..).peekable();
         let mut moved = self.moved.drain(..).peekable();
-        let spool = &self.spool;
+        let queue = &self.queue;
         let mut room = Vec::new();
         let mut index = 0;
         let mut insert =
             |what: Insert, seq: Option<u64>, session: &mut State, tape: &mut Tape, out: &mut dyn Sink| {
                 match what {
-                    Insert::Held(place) => {
-                        spool.read(place, &mut room)?;
-                        out.put(&room)
-                    }
+                    Insert::Held(place) => out.put(queue.line(place, &mut room)?),
                     Insert::Stub(call, id) => {
-                        spool.read(call, &mut room)?;
                         session.made();
-                        out.put(&rewrite::result_for(&room, id.as_deref(), seq, tape)?)
+                        let call = queue.line(call, &mut room)?;
+                        out.put(&rewrite::result_for(call, id.as_deref(), seq, tape)?)
+                    }
+                    Insert::Text(call) => {
+                        session.made();
+                        out.put(&rewrite::call_as_text(queue.line(call, &mut room)?, tape)?)
                     }
                 }
             };
-        spool.replay(|line| {
+        queue.lines(|line| {
             if inserts.peek().is_some_and(|(at, _)| *at == index) {
                 let seq = Record::new(line, tape)?.head().seq;
                 while let Some((_, what)) = inserts.next_if(|(at, _)| *at == index) {
@@ -322,15 +328,7 @@ impl Window {
                 Some((_, Edit::Orphan)) => {
                     session.found(problem::ORPHAN_CALL, Record::new(line, tape)?.head());
                     session.live -= 1;
-                    let made = rewrite::call_as_text(line, tape)?;
-                    out.put(&made.marked)?;
-                    match made.twin.filter(|_| orphans == Orphans::Text) {
-                        None => Ok(()),
-                        Some(twin) => {
-                            session.made();
-                            out.put(&twin)
-                        }
-                    }
+                    out.put(&rewrite::marked(line, tape)?)
                 }
             }
         })?;
@@ -338,7 +336,7 @@ impl Window {
             insert(what, next, session, tape, out)?;
         }
         drop((edits, moved));
-        self.spool.clear()?;
+        self.queue.clear();
         self.count = 0;
         self.open_calls = 0;
         self.open.clear();

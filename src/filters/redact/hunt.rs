@@ -86,6 +86,9 @@ pub(super) struct Hunt {
     /// Whether pointers are wanted.
     pub(super) pointers: bool,
     placeholder: Finder<'static>,
+    truncated: Finder<'static>,
+    /// The ends of a text are places where a client has cut it.
+    cut: bool,
     decoded: Vec<u8>,
     hits: Vec<Hit>,
     matches: Vec<Match>,
@@ -104,6 +107,8 @@ impl Hunt {
             key,
             pointers: false,
             placeholder: Finder::new(book::BEGINNING),
+            truncated: Finder::new(b"tokens truncated"),
+            cut: false,
             decoded: Vec::new(),
             hits: Vec::new(),
             matches: Vec::new(),
@@ -132,6 +137,8 @@ impl Hunt {
     fn pass(&mut self, line: &[u8], record: Value<'_>, native: bool, catch: &mut Catch) {
         catch.clear();
         let marked = self.placeholder.find(line).is_some();
+        // Codex puts the two ends of a prompt and what it says of the middle into texts of their own
+        self.cut = self.known.len() > 0 && self.truncated.find(line).is_some();
         let mut walk = Walk::new(record, native);
         while let Some(spot) = walk.next_spot() {
             let raw = spot.raw;
@@ -224,7 +231,7 @@ impl Hunt {
         let seen = Seen::of(text);
         self.look(name, text, &mut hits);
         self.known.search(text, &mut self.matches);
-        self.known.search_cut(text, &mut self.matches);
+        self.known.search_cut(text, self.cut, &mut self.matches);
         if let Some(seen) = seen {
             let (as_it_stands, matched) = (hits.len(), self.matches.len());
             self.look(name, &seen.text, &mut hits);

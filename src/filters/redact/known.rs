@@ -266,14 +266,15 @@ impl Known {
     }
 
     /// Appends what of known values is left at the places where another program has cut a text: the beginning of
-    /// one before an ellipsis, the end of one behind it.
-    pub(super) fn search_cut(&mut self, text: &[u8], found: &mut Vec<Match>) {
+    /// one before an ellipsis, the end of one behind it; `ends`: the same at the ends of the text.
+    pub(super) fn search_cut(&mut self, text: &[u8], ends: bool, found: &mut Vec<Match>) {
         if self.forms.is_empty() {
             return;
         }
         let dots = memchr::memmem::find_iter(text, b"...").map(|at| (at, at + 3));
         let ellipses = memchr::memmem::find_iter(text, "…".as_bytes()).map(|at| (at, at + "…".len()));
-        for (start, end) in dots.chain(ellipses) {
+        let ends = ends.then_some([(0, 0), (text.len(), text.len())]).into_iter().flatten();
+        for (start, end) in dots.chain(ellipses).chain(ends) {
             self.index_cut();
             self.cut_before(text, start, found);
             self.cut_behind(text, end, found);
@@ -514,12 +515,13 @@ mod tests {
         known.add(secret, "r", false);
         let mut left = |text: &str| {
             let mut found = Vec::new();
-            known.search_cut(text.as_bytes(), &mut found);
+            known.search_cut(text.as_bytes(), text.ends_with(' '), &mut found);
             found.iter().map(|m| text[m.start..m.end].to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(left("X=p4ssW0rd9xQ[… 9 of 99 bytes left out …]\nzT7vLk2 and"), ["p4ssW0rd9xQ"]);
         assert_eq!(left("X=p4ssW0rd9\n[…]\n9xQzT7vLk2\" and"), ["p4ssW0rd9", "9xQzT7vLk2"]);
         assert_eq!(left("p4ssW0rd..."), ["p4ssW0rd"]);
+        assert_eq!(left("W0rd9xQzT7vLk2 and X=p4ssW0rd9xQ "), ["W0rd9xQzT7vLk2", "p4ssW0rd9xQ"]);
         for text in ["X=p4ssW0rd9 and …", "p4ssW0r…", "…ssW0rd9x", "p4ssW0rd9"] {
             assert!(left(text).is_empty(), "{text}");
         }

@@ -46,7 +46,7 @@ pub use restore::Restore;
 use super::Filter;
 use crate::json::Tape;
 use crate::record::{Abort, Error, Kind, Record, Redacted, Result};
-use crate::stream::{Sink, Spool};
+use crate::stream::{Queue, Sink};
 use book::{Book, Name};
 use deltas::{Deltas, delta};
 use detect::Detector;
@@ -129,7 +129,7 @@ pub struct Redact<'a> {
     /// The key of streamed text.
     mark: memchr::memmem::Finder<'static>,
     /// Lines that wait for the second pass.
-    spool: Option<Spool>,
+    queue: Option<Queue>,
     /// What sessions say of it; nothing when not all rules run.
     stamp: Option<Redacted>,
 }
@@ -173,7 +173,7 @@ impl<'a> Redact<'a> {
             catch: Catch::default(),
             deltas: Deltas::default(),
             mark: memchr::memmem::Finder::new(b"\"delta\""),
-            spool: two_pass.then(Spool::new),
+            queue: two_pass.then(Queue::default),
             stamp,
         })
     }
@@ -428,20 +428,20 @@ impl Writer<'_> {
 
 impl Filter for Redact<'_> {
     fn record(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
-        let Some(mut spool) = self.spool.take() else { return self.pass(record, out) };
+        let Some(mut queue) = self.queue.take() else { return self.pass(record, out) };
         self.learn(record)?;
-        spool.push(record.line())?;
-        self.spool = Some(spool);
+        queue.push(&[record.line()])?;
+        self.queue = Some(queue);
         Ok(())
     }
 
     fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
-        if let Some(spool) = self.spool.take() {
+        if let Some(queue) = self.queue.take() {
             if !self.deltas.is_empty() {
                 self.deltas.take(&mut self.hunt, true);
             }
             let mut tape = Tape::new();
-            spool.replay(|line| self.pass(&Record::new(line, &mut tape)?, out))?;
+            queue.lines(|line| self.pass(&Record::new(line, &mut tape)?, out))?;
         }
         self.release(true, out)
     }

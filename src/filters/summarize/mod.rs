@@ -24,7 +24,7 @@
 //! Sizes are o200k tokens, never less than one for each wide character and one for four others.
 //!
 //! Held: the ledger, some 50 bytes for each token of the summary and at most 2 MB on names; every record behind
-//! the session's in a [`Spool`], because the summary stands before them.
+//! the session's in a [`Queue`], because the summary stands before them.
 
 mod calls;
 mod choose;
@@ -45,7 +45,7 @@ use crate::record::{
     Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session,
     Status, number, with_fields,
 };
-use crate::stream::{Sink, Spool};
+use crate::stream::{Queue, Sink};
 use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
 use ledger::{Earlier, Ledger};
@@ -126,7 +126,7 @@ impl std::str::FromStr for Format {
 pub struct Summarize {
     options: Options,
     tape: Tape,
-    spool: Spool,
+    queue: Queue,
     ledger: Ledger,
     state: State,
     exec: Option<Exec>,
@@ -146,9 +146,9 @@ struct State {
     trimmed: bool,
     first_seq: Option<u64>,
     first_turn: Option<u64>,
-    /// Places in the spool of what the new summary merges.
+    /// Places in the queue of what the new summary merges.
     merged: Vec<u64>,
-    spooled: u64,
+    queued: u64,
     interrupted: bool,
 }
 
@@ -200,7 +200,7 @@ impl Summarize {
         let size = self.size(session.budget.as_ref());
         let bytes = usize::try_from(size.saturating_mul(50)).unwrap_or(usize::MAX).clamp(64 << 10, 2 << 20);
         self.ledger = Ledger::new(session, bytes);
-        self.spool.clear()?;
+        self.queue.clear();
         self.state = State { session: Some(record.line().to_vec()), size, ..State::default() };
         Ok(())
     }
@@ -208,8 +208,8 @@ impl Summarize {
     /// Holds a record until the summary is known.
     fn hold(&mut self, record: &Record<'_>) -> Result<()> {
         if self.options.format == Format::Stream || self.exec.is_some() {
-            self.spool.push(record.line())?;
-            self.state.spooled += 1;
+            self.queue.push(&[record.line()])?;
+            self.state.queued += 1;
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ impl Summarize {
         if !record.head().is_live() || !matches!(role, Role::Summary | Role::User) {
             return Ok(());
         }
-        self.state.merged.push(self.state.spooled);
+        self.state.merged.push(self.state.queued);
         if role == Role::Summary {
             let value = scan(record, &mut self.tape)?;
             let text = content(value, usize::MAX);
@@ -383,21 +383,22 @@ impl Summarize {
         self.untouched += u64::from(!wanted && end.failed.is_none());
         if self.options.format != Format::Stream {
             self.texts.extend(made);
-            return self.spool.clear();
+            self.queue.clear();
+            return Ok(());
         }
         if let Some(session) = &state.session {
             out.put(session)?;
         }
         let Some(text) = made else {
-            self.spool.replay(|line| out.put(line))?;
-            self.spool.clear()?;
+            self.queue.lines(|line| out.put(line))?;
+            self.queue.clear();
             return out.put(record.line());
         };
         out.put(&summary_line(&text, &state))?;
         let mut merged = state.merged.iter().peekable();
         let (mut place, mut gone) = (0u64, 0u64);
         let tape = &mut self.tape;
-        self.spool.replay(|line| {
+        self.queue.lines(|line| {
             let here = merged.next_if_eq(&&place).is_some();
             place += 1;
             if !here {
@@ -407,7 +408,7 @@ impl Summarize {
             let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
             out.put(&with_fields(line, value, &[("dropped", b"\"summarized\"")]))
         })?;
-        self.spool.clear()?;
+        self.queue.clear();
         let (mut messages, mut live) = (Vec::new(), Vec::new());
         number(&mut messages, state.messages + 1);
         number(&mut live, (state.live + 1).saturating_sub(gone));
@@ -429,7 +430,7 @@ impl Summarize {
         }
         let text = choose::print(&chosen, opening, language);
         let Some(exec) = &mut self.exec else { return Ok(Some(text)) };
-        match exec.prose(&text, size, &self.spool) {
+        match exec.prose(&text, size, &self.queue) {
             Ok(prose) if !prose.is_empty() => {
                 Ok(Some(prose::verified(&prose, &chosen, opening, language, size, &counter)))
             }
@@ -537,7 +538,8 @@ impl Filter for Summarize {
         if let Some(session) = self.state.session.take() {
             out.put(&session)?;
         }
-        self.spool.replay(|line| out.put(line))?;
-        self.spool.clear()
+        self.queue.lines(|line| out.put(line))?;
+        self.queue.clear();
+        Ok(())
     }
 }

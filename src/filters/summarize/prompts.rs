@@ -2,6 +2,7 @@
 
 use super::terms;
 use super::words::{is_reversal, is_rule, is_wide, without_reversals};
+use crate::filters::redact::detect::{cut_after, cut_before};
 use std::collections::{HashMap, HashSet};
 
 /// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
@@ -275,7 +276,8 @@ pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
     if text.len() <= head + tail + 8 {
         return text.to_owned();
     }
-    let (start, end) = (floor(text, head), floor(text, text.len() - tail));
+    // no word is cut: half a secret is none to relay-redact
+    let (start, end) = (cut_before(None, text, head), cut_after(None, text, text.len() - tail));
     format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
 }
 

@@ -6,9 +6,10 @@ use super::terms;
 use super::words::{Language, Section};
 use super::work::one_line;
 use super::{content, scan};
+use crate::filters::redact::detect::cut_before;
 use crate::json::Tape;
 use crate::record::{Kind, Reason, Record, Result, Role};
-use crate::stream::{Runner, Spool};
+use crate::stream::{Queue, Runner};
 use crate::tokens::Counter;
 use std::collections::VecDeque;
 
@@ -44,8 +45,8 @@ impl Exec {
     ///
     /// # Errors
     /// The command failed, or printed nothing.
-    pub(super) fn prose(&mut self, ledger: &str, size: u64, spool: &Spool) -> Result<String> {
-        let transcript = self.conversation(spool)?;
+    pub(super) fn prose(&mut self, ledger: &str, size: u64, queue: &Queue) -> Result<String> {
+        let transcript = self.conversation(queue)?;
         let mut input = format!(
             "{REQUEST} At most {size} tokens.\n\n<ledger>\n{ledger}\n</ledger>\n\n<transcript>\n{transcript}</transcript>\n"
         );
@@ -57,10 +58,10 @@ impl Exec {
     }
 
     /// The newest part of the conversation as plain text, results and long texts cut.
-    fn conversation(&self, spool: &Spool) -> Result<String> {
+    fn conversation(&self, queue: &Queue) -> Result<String> {
         let (mut parts, mut bytes) = (VecDeque::new(), 0);
         let (mut tape, mut head_tape) = (Tape::new(), Tape::new());
-        spool.replay(|line| {
+        queue.lines(|line| {
             let record = Record::new(line, &mut head_tape)?;
             let head = record.head();
             let ours = head.kind == Kind::Message && head.origin.is_none() && !head.synthetic;
@@ -116,7 +117,7 @@ pub(super) fn verified(
             break;
         }
         let end = prose.rfind(['\n', '.', '。']).unwrap_or(prose.len());
-        prose.truncate(floor(&prose, end.max(prose.len() / 2)));
+        prose.truncate(cut_before(None, &prose, end.max(prose.len() / 2)));
         prose.push('…');
     }
     let plain = one_line(&prose);

@@ -25,7 +25,7 @@
 //!
 //! Held: what could still be kept. A step or prompt falls out of this window as soon as the least that everything
 //! behind it can cost exceeds the budget, and goes out as `trimmed` at once. The records stand in a [`Queue`], in
-//! memory up to 16 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
+//! memory up to 8 MiB; of each there are some 100 bytes besides. The newest prompt and the newest summary hold
 //! back what follows them, on disk, until a newer one comes.
 //!
 //! Counting: by [`Options::tokenizer`]. Of the default, an estimate, only what stays far from the edge of the budget
@@ -467,8 +467,8 @@ impl Trim {
         let (options, state) = (&self.options, &mut self.state);
         if options.explain {
             let mut room = Vec::new();
-            let line = original(state.queue.line(item.held, &mut room)?, item.mark);
-            let value = self.tape.parse(&line).map_err(|e| Error::shape(e.to_string()))?;
+            let line = original(&state.queue, &item, &mut room)?;
+            let value = self.tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
             let tokens = cost::whole(item.role, value, &*self.counters.quick, options.family);
             state.tally.count(item.part, item.role, tokens, None);
         }
@@ -696,14 +696,13 @@ fn mark(record: &Record<'_>, value: Option<Value<'_>>) -> Option<Mark> {
     Some(Mark { at: end, len: b",\"dropped\":".len() + MARK.len(), was: b"" })
 }
 
-/// A held line as it came.
-fn original(line: &[u8], mark: Option<Mark>) -> std::borrow::Cow<'_, [u8]> {
-    let Some(mark) = mark else { return line.into() };
-    let mut out = Vec::with_capacity(line.len());
-    out.extend_from_slice(line.get(..mark.at).unwrap_or_default());
-    out.extend_from_slice(mark.was);
-    out.extend_from_slice(line.get(mark.at + mark.len..).unwrap_or_default());
-    out.into()
+/// A held line as it came, in `room`: the mark is taken out where it stands, so that there is one copy of the line.
+fn original<'a>(queue: &'a Queue, item: &Item, room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    let Some(mark) = item.mark else { return queue.line(item.held, room) };
+    queue.copy(item.held, room)?;
+    let end = (mark.at + mark.len).min(room.len());
+    room.splice(mark.at.min(end)..end, mark.was.iter().copied());
+    Ok(room)
 }
 
 fn trimmed(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {

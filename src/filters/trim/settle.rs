@@ -122,8 +122,7 @@ pub(super) fn settle(
         Window { options, counters, tape, state, pieces, costs: HashMap::new(), room: Vec::new() };
     window.look()?;
     let (forms, shrunk) = window.decide(aim)?;
-    let Window { pieces, costs, .. } = window;
-    let mut room = Vec::new();
+    let Window { pieces, costs, mut room, .. } = window;
     let mut changes = Vec::new();
     for slot in slots {
         let at = match slot {
@@ -139,15 +138,15 @@ pub(super) fn settle(
         };
         let (Some(piece), Some(form)) = (pieces.get(at), forms.get(at).copied()) else { continue };
         let item = piece.item;
-        let held = state.queue.line(item.held, &mut room)?;
         let tokens = |form| costs.get(&(at, form)).map_or(0, |c| c.tokens);
         let fate = match form {
             Form::Whole => {
-                out.put(&original(held, item.mark))?;
+                out.put(original(&state.queue, &item, &mut room)?)?;
                 Some(if piece.pinned { Fate::Pinned } else { Fate::Kept })
             }
             Form::Gone if options.drop => None,
             Form::Gone => {
+                let held = state.queue.line(item.held, &mut room)?;
                 match item.mark {
                     Some(_) => out.put(held)?,
                     None => out.put(&trimmed(held, tape)?)?,
@@ -155,12 +154,12 @@ pub(super) fn settle(
                 None
             }
             _ => {
-                let line = original(held, item.mark);
+                let line = original(&state.queue, &item, &mut room)?;
                 if !options.drop {
-                    let value = tape.parse(&line).map_err(|e| Error::shape(e.to_string()))?;
-                    out.put(&crate::record::with_fields(&line, value, &[("dropped", b"\"condensed\"")]))?;
+                    let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+                    out.put(&crate::record::with_fields(line, value, &[("dropped", b"\"condensed\"")]))?;
                 }
-                out.put(&forms::twin(&line, form, tape)?)?;
+                out.put(&forms::twin(line, form, tape)?)?;
                 Some(Fate::Condensed)
             }
         };
@@ -192,9 +191,8 @@ impl Window<'_> {
     ) -> Result<Option<T>> {
         let Some(piece) = self.pieces.get(at) else { return Ok(None) };
         let mut room = std::mem::take(&mut self.room);
-        let line = original(self.state.queue.line(piece.item.held, &mut room)?, piece.item.mark);
-        let taken = take(&line, self.tape, self.counters);
-        drop(line);
+        let line = original(&self.state.queue, &piece.item, &mut room)?;
+        let taken = take(line, self.tape, self.counters);
         self.room = room;
         taken.map(Some)
     }
@@ -649,8 +647,10 @@ impl Window<'_> {
                 }
                 let Some(piece) = self.pieces.get(at) else { continue };
                 let result = piece.item.role == Role::ToolResult;
-                let whole =
-                    !result || piece.length <= WHOLE || most > MOST || self.options.family == Family::Claude;
+                let whole = !result
+                    || piece.length <= WHOLE
+                    || most > MOST
+                    || self.options.family == Family::Anthropic;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
                 let told_later = piece.superseded && now == Form::Bare;
                 if told_later || matches!(now, Form::Whole | Form::Superseded | Form::Gone) {

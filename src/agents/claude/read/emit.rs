@@ -3,7 +3,8 @@
 //! A live line is followed by the lines behind it in the file that are not live, so the file is read in
 //! nearly its own order. Text goes from line to record as the escaped bytes that it is.
 
-use super::index::{Index, Kind, bit};
+use super::attached;
+use super::index::{Entry, Index, Kind, bit};
 use super::line::{Block, Fields};
 use super::plan::{self, Part, Plan};
 use super::text;
@@ -84,6 +85,8 @@ pub(super) struct Piece<'a> {
     exit_code: Option<i64>,
     /// The server ran it; there is no result by design.
     server: bool,
+    /// The client does not send it.
+    noise: bool,
     /// Which of the line's tool blocks this is.
     tool: Option<u32>,
     spill: Option<String>,
@@ -104,6 +107,7 @@ impl<'a> Piece<'a> {
             status: None,
             exit_code: None,
             server: false,
+            noise: false,
             tool: None,
             spill: None,
             kind: None,
@@ -112,6 +116,32 @@ impl<'a> Piece<'a> {
 
     fn is_result(&self) -> bool {
         self.role == Role::ToolResult
+    }
+
+    fn is_prompt(&self) -> bool {
+        self.role == Role::User && self.by == By::Conversation
+    }
+
+    /// Puts blocks before or behind what the record holds.
+    fn join(&mut self, before: &[Vec<u8>], behind: Option<&[u8]>) {
+        let mut blocks: Vec<&[u8]> = before.iter().map(Vec::as_slice).collect();
+        let mut text = Vec::new();
+        match self.raw.first() {
+            Some(b'[') => blocks.push(self.raw.get(1..self.raw.len() - 1).unwrap_or_default()),
+            _ => {
+                // the whole text block moves into the content
+                text.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+                text.extend_from_slice(&self.raw);
+                text.push(b'}');
+                self.key = "content";
+                blocks.push(&text);
+            }
+        }
+        blocks.extend(behind);
+        let mut joined = vec![b'['];
+        joined.extend_from_slice(&blocks.join(&b','));
+        joined.push(b']');
+        self.raw = Cow::Owned(joined);
     }
 }
 
@@ -151,6 +181,8 @@ pub(super) struct Emitter<'a> {
     turn: u64,
     live: u64,
     group: u32,
+    /// Pictures on attachments before this entry have joined their prompt.
+    joined: u32,
 }
 
 /// Emits every record of the session between its first and its last.
@@ -173,6 +205,7 @@ pub(super) fn emit(
         turn: 0,
         live: 0,
         group: u32::MAX,
+        joined: 0,
     };
     emitter.behind(None)?;
     for unit in &plan.units {
@@ -277,17 +310,39 @@ impl<'f, 'v> Speaker<'f, 'v> {
 impl Emitter<'_> {
     /// The lines that stand behind a live one and are not live; those of the file's beginning for `None`.
     fn behind(&mut self, live: Option<u32>) -> Result<()> {
-        if self.options.lean {
-            return Ok(());
-        }
         let from = live.map_or(0, |l| l + 1);
         for at in from..self.index.entries.len() as u32 {
-            if self.index.entry(at).has(bit::LIVE) {
+            let e = self.index.entry(at);
+            if e.has(bit::LIVE) {
                 break;
             }
-            self.entry(at, None, &Plan::default())?;
+            if !self.options.lean || is_shown(e) {
+                self.entry(at, None, &Plan::default())?;
+            }
         }
         Ok(())
+    }
+
+    /// The pictures that were named with `@` in the prompt on this entry: the client sends them with it.
+    fn pictures_behind(&mut self, prompt: u32) -> Result<Vec<Vec<u8>>> {
+        let mut pictures = Vec::new();
+        let mut window = Window::default();
+        let mut at = prompt + 1;
+        while at < self.index.entries.len() as u32 {
+            let e = self.index.entry(at);
+            if e.kind() != Kind::Attachment || e.has(bit::QUEUED) {
+                break;
+            }
+            if is_shown(e) && plan::is_on_live_path(self.index, at) {
+                let line = window.record(self.index, self.native, at)?;
+                let mut tape = Tape::new();
+                let attachment = tape.parse_again(&line).ok().and_then(|line| Fields::of(line).attachment);
+                pictures.extend(attachment.and_then(attached::picture));
+            }
+            at += 1;
+        }
+        self.joined = at;
+        Ok(pictures)
     }
 
     /// One line; `part` says which records of it are live now, none of them when absent.
@@ -321,7 +376,27 @@ impl Emitter<'_> {
             || Error::input(format!("{}:{number}", self.native.name()), "the line changed while it was read");
         let value = tape.parse_again(&line).map_err(|_| changed())?;
         let fields = Fields::of(value);
-        let (pieces, mut odd) = self.pieces(e.kind(), e.bits, &fields, part.is_some());
+        let (mut pieces, mut odd) = self.pieces(at, e, &fields, part.is_some());
+        if part.is_some()
+            && let Some(prompt) = pieces.iter().rposition(|piece| piece.is_prompt())
+        {
+            let pictures = self.pictures_behind(at)?;
+            // the line does not hold them
+            odd |= !pictures.is_empty();
+            // the client sends them before the text
+            if self.options.history == History::Exact {
+                for picture in pictures.into_iter().rev() {
+                    let picture = Piece {
+                        raw: Cow::Owned([b"[", &*picture, b"]"].concat()),
+                        holes: Vec::new(),
+                        ..Piece::text(Role::User, By::Conversation, value)
+                    };
+                    pieces.insert(prompt, picture);
+                }
+            } else if let Some(prompt) = pieces.get_mut(prompt).filter(|_| !pictures.is_empty()) {
+                prompt.join(&pictures, None);
+            }
+        }
         odd |= e.has(bit::PATCHED) || value.duplicate_key().is_some();
         if odd && e.length > 0 && part != Some(Part::Others) {
             // the value alone would not give the line back
@@ -361,7 +436,7 @@ impl Emitter<'_> {
                 Some(Part::Others) if piece.is_result() => continue,
                 _ => {}
             }
-            let gone = piece.tool.is_some_and(|t| plan.dropped_blocks.contains(&(at, t)));
+            let gone = piece.noise || piece.tool.is_some_and(|t| plan.dropped_blocks.contains(&(at, t)));
             let dropped = dropped.or(gone.then_some(Reason::Noise));
             if dropped.is_some() && self.options.lean {
                 continue;
@@ -369,7 +444,7 @@ impl Emitter<'_> {
             self.seq += 1;
             if dropped.is_none() {
                 self.live += 1;
-                if piece.role == Role::User && piece.by == By::Conversation && !prompted {
+                if piece.is_prompt() && !prompted {
                     prompted = true;
                     self.turn += 1;
                 }
@@ -477,10 +552,11 @@ impl Emitter<'_> {
     }
 
     /// The records that a line holds, and whether it has a shape that its records would not give back.
-    fn pieces<'v>(&self, kind: Kind, bits: u32, line: &Fields<'v>, live: bool) -> (Vec<Piece<'v>>, bool) {
+    fn pieces<'v>(&self, at: u32, e: Entry, line: &Fields<'v>, live: bool) -> (Vec<Piece<'v>>, bool) {
         let mut pieces = Vec::new();
         let mut odd = false;
-        match kind {
+        let bits = e.bits;
+        match e.kind() {
             Kind::User => {
                 if let Some(content) = line.message.and_then(|m| m.get("content")) {
                     odd |= line.message.is_some_and(|m| m.duplicate_key().is_some());
@@ -499,7 +575,13 @@ impl Emitter<'_> {
                     if let Some(prompt) = a.get("prompt") {
                         self.user(&mut pieces, &mut odd, Speaker::queued(a, line), prompt, live);
                     }
-                } else if let Some(rendered) = a.get("rendered")
+                } else if let Some(content) = attached::content(a, line.rendered, at >= self.joined) {
+                    pieces.push(Piece {
+                        raw: Cow::Owned(content),
+                        holes: Vec::new(),
+                        ..Piece::text(Role::User, By::Harness(Harness::Expansion), a)
+                    });
+                } else if let Some(rendered) = line.rendered
                     && let (Some(one), 1) = (rendered.items().next(), rendered.items().count())
                     && let Some(content) = one.get("content").filter(|c| c.text().is_some())
                 {
@@ -576,23 +658,7 @@ impl Emitter<'_> {
             match pieces.last_mut().filter(|p| open && speaker.is_joined(p)) {
                 // images and documents stay with the text of their speaker before them
                 Some(piece) => {
-                    let mut joined = Vec::new();
-                    joined.push(b'[');
-                    match piece.raw.first() {
-                        Some(b'[') => joined
-                            .extend_from_slice(piece.raw.get(1..piece.raw.len() - 1).unwrap_or_default()),
-                        _ => {
-                            // the whole text block moves into the content
-                            joined.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-                            joined.extend_from_slice(&piece.raw);
-                            joined.push(b'}');
-                            piece.key = "content";
-                        }
-                    }
-                    joined.push(b',');
-                    joined.extend_from_slice(block.raw());
-                    joined.push(b']');
-                    piece.raw = Cow::Owned(joined);
+                    piece.join(&[], Some(block.raw()));
                     piece.holes.push(hole);
                 }
                 None => {
@@ -621,7 +687,7 @@ impl Emitter<'_> {
     ) -> Piece<'v> {
         let block = Block::of(value);
         let failed = block.is_error;
-        let content = block.content;
+        let content = block.content.filter(|_| !line.relay.is_some_and(super::relayed::was_empty));
         let mut piece = Piece::text(Role::ToolResult, By::Conversation, value);
         piece.tool = Some(tool);
         piece.tool_call_id = block.result_of;
@@ -688,6 +754,7 @@ impl Emitter<'_> {
             }
             return;
         }
+        let exact = self.options.history == History::Exact;
         let mut tool = 0;
         for block in content.items() {
             if block.text().is_some() && self.options.history != History::Exact {
@@ -718,6 +785,7 @@ impl Emitter<'_> {
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                     let server = &*kind != "tool_use";
                     let mut piece = Piece::text(Role::ToolCall, By::Conversation, block);
+                    piece.noise = exact && server && b.name.is_some_and(|name| name == "advisor");
                     piece.key = "input";
                     piece.server = server;
                     if !server {
@@ -756,6 +824,9 @@ impl Emitter<'_> {
                     raw.push(b']');
                     pieces.push(Piece {
                         raw: Cow::Owned(raw),
+                        // 2.1.332 sends no word of another model that answered, and advice only where it has
+                        // an advisor; what the advice says is worth handing over
+                        noise: kind == "fallback" || exact && kind == "advisor_tool_result",
                         ..Piece::text(Role::Assistant, By::Conversation, block)
                     });
                 }
@@ -846,6 +917,11 @@ impl Emitter<'_> {
         self.buffer.extend_from_slice(b"{\"type\":\"native\",\"source_agent\":\"claude\",\"line\":");
         number(&mut self.buffer, line);
     }
+}
+
+/// Whether a line is an attachment that a human named.
+fn is_shown(e: Entry) -> bool {
+    e.kind() == Kind::Attachment && e.has(bit::SHOWN)
 }
 
 /// The line with what its records hold replaced by `null`.

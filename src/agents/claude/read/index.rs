@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
+use super::attached;
 use super::line::{Block, Fields};
 use super::slots::Slots;
 use foldhash::quality::RandomState;
@@ -67,6 +68,8 @@ pub(super) mod bit {
     pub(in super::super) const MANY: u32 = 1 << 18;
     /// Of a prompt: it only warms the client up.
     pub(in super::super) const WARMUP: u32 = 1 << 19;
+    /// Of an attachment: the human named it.
+    pub(in super::super) const SHOWN: u32 = WARMUP;
     /// Of an answer: nothing but the client's own word for no content.
     pub(in super::super) const EMPTY: u32 = WARMUP;
     /// Of a boundary, which is never a prompt: it says which lines the compaction keeps.
@@ -612,6 +615,10 @@ impl Index {
                 if queued.is_some_and(|t| t == "queued_command") && prompt.is_some_and(|p| !is_empty(p)) {
                     bits |= bit::QUEUED | bit::OTHER;
                 }
+                if let Some(path) = a.and_then(attached::path).and_then(|path| path.text()) {
+                    bits |= bit::SHOWN;
+                    self.facts.files.shown(path.decode().into_owned());
+                }
             }
             Kind::System => match fields.subtype.map(|t| t.decode()).as_deref() {
                 Some("compact_boundary") => bits |= bit::BOUNDARY | keeps(fields.compaction),
@@ -725,7 +732,6 @@ impl Index {
         self.change(first, |e| {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
-            let parent = if parent == first { NONE } else { parent };
             // how its bytes are read is a matter of the place too
             let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
             *e = Entry { id, message, length, parent, bits, ..new };

@@ -7,6 +7,7 @@ use super::plan::Planner;
 use crate::record::Result;
 use crate::record::problem;
 use crate::stream::Table;
+use std::collections::HashSet;
 
 /// The end of the conversation.
 pub(super) struct Leaf {
@@ -207,36 +208,64 @@ impl Planner<'_> {
         (0..self.count()).any(|at| self.parent(at) == parent && self.is_node(at))
     }
 
-    /// Whether a named line, or the prompt or answer that it hangs on, is a call beside the path to `leaf`, or the
-    /// result of such a call: calls of one message fork behind its first call, and none of the forks is the end.
+    /// Whether a named line, or the prompt or answer that it hangs on, is one of several calls of a message or the
+    /// result of one: those fork, and no fork is the end. Tried with some eighty small trees on 2.1.332.
     fn is_parallel(&self, named: u32, leaf: u32) -> bool {
         let Some(spoken) = self.spoken(named, &mut u64::from(self.count())) else { return false };
-        let e = self.index.entry(spoken);
-        let group = match e.kind() {
-            Kind::Assistant if e.has(bit::CALL) => e.group,
-            Kind::User if e.has(bit::RESULT) => {
-                let parent = self.index.entry(self.parent(spoken));
-                if parent.kind() == Kind::Assistant { parent.group } else { NONE }
-            }
-            _ => NONE,
-        };
-        if group == NONE {
+        let call = if self.is_result(spoken) { self.parent(spoken) } else { spoken };
+        let e = self.index.entry(call);
+        if e.kind() != Kind::Assistant || !e.has(bit::CALL) {
             return false;
         }
+        let calls = |at: u32| self.index.entry(at).has(bit::CALL) && self.is_of(at, e.group);
+        let run = |at: &u32| self.is_of(*at, e.group) || self.is_result(*at) || !self.is_said(*at);
         let mut path = vec![false; self.count() as usize];
+        // below the call: the line right below, and whether a further call of the message follows
+        let (mut child, mut below) = (NONE, false);
+        let mut found = None;
         for at in self.up(leaf) {
             if let Some(on) = path.get_mut(at as usize) {
                 *on = true;
             }
+            if at == call {
+                found = Some((child, below));
+            }
+            below = run(&at) && (below || calls(at));
+            child = at;
         }
         let on_path = |at: u32| path.get(at as usize).copied().unwrap_or(false);
-        let Some(fork) = self.up(spoken).find(|&at| on_path(at)).filter(|&fork| fork != spoken) else {
+        if on_path(spoken) {
             return false;
-        };
-        self.up(fork).any(|at| {
-            let e = self.index.entry(at);
-            e.kind() == Kind::Assistant && e.group == group && e.has(bit::CALL)
-        })
+        }
+        if e.group != NONE && self.up(call).skip(1).take_while(run).any(|at| on_path(at) && calls(at)) {
+            return true;
+        }
+        found.is_some_and(|(child, below)| below && e.group != NONE || self.answer_apart(call, spoken, child))
+    }
+
+    /// Whether two results below one line answer different calls of it.
+    fn answer_apart(&self, calls: u32, one: u32, other: u32) -> bool {
+        if !self.is_result(other) {
+            return false;
+        }
+        let of = |at: u32| self.index.tools(at).collect::<HashSet<u64>>();
+        let (calls, one, other) = (of(calls), of(one), of(other));
+        one.is_subset(&calls) && other.is_subset(&calls) && one.is_disjoint(&other)
+    }
+
+    fn is_result(&self, at: u32) -> bool {
+        let e = self.index.entry(at);
+        e.kind() == Kind::User && e.has(bit::RESULT)
+    }
+
+    fn is_said(&self, at: u32) -> bool {
+        self.index.entry(at).is_conversation()
+    }
+
+    /// Whether a line is of a model message.
+    fn is_of(&self, at: u32, message: u32) -> bool {
+        let e = self.index.entry(at);
+        e.kind() == Kind::Assistant && e.group == message && message != NONE
     }
 
     /// A line and those above it.

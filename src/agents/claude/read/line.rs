@@ -17,6 +17,8 @@ pub(super) struct Fields<'a> {
     pub branch: Option<Text<'a>>,
     pub message: Option<Value<'a>>,
     pub attachment: Option<Value<'a>>,
+    /// What the client sends of an attachment.
+    pub rendered: Option<Value<'a>>,
     pub content: Option<Value<'a>>,
     pub result: Option<Value<'a>>,
     pub relay: Option<Value<'a>>,
@@ -52,6 +54,7 @@ impl<'a> Fields<'a> {
                 b"gitBranch" => f.branch = value.text(),
                 b"message" => f.message = Some(value),
                 b"attachment" => f.attachment = Some(value),
+                b"rendered" => f.rendered = Some(value),
                 b"content" => f.content = Some(value),
                 b"toolUseResult" => f.result = Some(value),
                 b"compactMetadata" => f.compaction = Some(value),

@@ -1,5 +1,6 @@
 //! Reading a session: an index pass, a plan, an emit pass.
 
+pub(super) mod attached;
 mod compaction;
 mod emit;
 mod index;

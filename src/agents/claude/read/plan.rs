@@ -196,19 +196,6 @@ impl Planner<'_> {
             self.undo();
         }
         loop {
-            if self.index.entry(at).has(bit::PATH) {
-                let line = self.index.line_of(at);
-                self.index.problems.add(problem::CYCLE, Some(line), "the line is its own ancestor");
-                // the client stops here; what stood before the cycle is not reachable by any parent
-                match (self.exact(), path.last().copied()) {
-                    (false, Some(last)) => match self.before(last) {
-                        Some(p) => at = p,
-                        None => break,
-                    },
-                    _ => break,
-                }
-                continue;
-            }
             self.index.set(at, bit::PATH);
             path.push(at);
             if self.index.cut.contains(&at) {
@@ -223,8 +210,9 @@ impl Planner<'_> {
                 self.say_open(at);
                 parent = self.before_boundary(at, false)?;
             }
-            if parent == DANGLING {
-                parent = self.heal(at)?;
+            let circle = parent < DANGLING && self.index.entry(parent).has(bit::PATH);
+            if circle || parent == DANGLING {
+                parent = self.heal(at, circle)?;
             }
             if parent >= DANGLING {
                 break;
@@ -243,9 +231,9 @@ impl Planner<'_> {
         Ok(path)
     }
 
-    /// A line that names a parent which is not in the file. The client goes on at the nearest earlier line
-    /// that is at most five seconds older (rule 9); else it loses everything before.
-    fn heal(&mut self, at: u32) -> Result<u32> {
+    /// A line that names a parent which is not in the file, or one that is on the path already. The client goes
+    /// on at the nearest earlier line that is at most five seconds older (rule 9); else it loses everything before.
+    fn heal(&mut self, at: u32, circle: bool) -> Result<u32> {
         let line = self.index.line_of(at);
         let mut found = None;
         if let Some(own) = self.time(at)? {
@@ -267,27 +255,28 @@ impl Planner<'_> {
             }
         }
         let gone = self.compaction.severed.contains(&at);
-        let what = if gone { "went with a compaction" } else { "is not in the file" };
+        let what = match (circle, gone) {
+            (true, _) => "stands below the line",
+            (_, true) => "went with a compaction",
+            _ => "is not in the file",
+        };
+        let kind = if circle { problem::CYCLE } else { problem::DANGLING_PARENT };
         let note = |to: &str| format!("the parent {what}{to}");
         if let Some(p) = found {
             let to = format!(", read on at line {} as the client does", self.index.line_of(p));
-            self.index.problems.add(problem::DANGLING_PARENT, Some(line), note(&to));
+            self.index.problems.add(kind, Some(line), note(&to));
             return Ok(p);
         }
         let Some(p) = (if self.exact() { None } else { self.before(at) }) else {
-            self.index.problems.add(problem::DANGLING_PARENT, Some(line), note(""));
+            self.index.problems.add(kind, Some(line), note(""));
             return Ok(NONE);
         };
         let to = self.index.line_of(p);
-        self.index.problems.add(
-            problem::DANGLING_PARENT,
-            Some(line),
-            note(&format!(", read on at line {to}")),
-        );
+        self.index.problems.add(kind, Some(line), note(&format!(", read on at line {to}")));
         self.index.problems.add(
             problem::RESCUED,
             Some(line),
-            format!("the client loses everything up to line {to}: the parent of this line is missing"),
+            format!("the client loses everything up to line {to}: the parent of this line {what}"),
         );
         Ok(p)
     }
@@ -330,9 +319,7 @@ impl Planner<'_> {
                 }
                 _ => continue,
             };
-            let Some(last) = rows_of.before(group, at) else { continue };
-            let sibling = if result { self.parent(at) } else { at };
-            if self.index.entry(sibling).has(bit::SIDECHAIN) == self.index.entry(last).has(bit::SIDECHAIN) {
+            if let Some(last) = rows_of.before(group, at) {
                 added.push((last, result, at));
             }
         }

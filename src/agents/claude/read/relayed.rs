@@ -3,7 +3,7 @@
 //! `kind` of a call; `tool_call_id` and `status` of a result.
 
 use super::emit::Piece;
-use crate::agents::claude::write::SYSTEM;
+use crate::agents::claude::write::{CLAUDE, SYSTEM};
 use crate::agents::tools::original;
 use crate::json::{Text, Value};
 use crate::record::{By, Harness, Role, Status};
@@ -52,7 +52,9 @@ pub(super) fn call<'a>(piece: &mut Piece<'a>, relay: Value<'a>, written: Option<
         let now = piece.tool_name.as_deref().map(String::from_utf8_lossy);
         let first = word(relay, "tool_name").map(|n| n.decode());
         match (now, first, written) {
-            (Some(now), Some(first), Some(written)) => original(&now, written, &first).map(Cow::Owned),
+            (Some(now), Some(first), Some(written)) => {
+                original(CLAUDE.agent, &now, written, &first).map(Cow::Owned)
+            }
             _ => None,
         }
     };
@@ -64,6 +66,11 @@ pub(super) fn call<'a>(piece: &mut Piece<'a>, relay: Value<'a>, written: Option<
         // the record no longer holds what the line holds
         piece.holes.clear();
     }
+}
+
+/// Whether a result had no content before the API had to be given some.
+pub(super) fn was_empty(relay: Value<'_>) -> bool {
+    relay.get("empty").and_then(|e| e.bool()) == Some(true)
 }
 
 /// Gives a result the id of its call again, and the state that the client has no word for.

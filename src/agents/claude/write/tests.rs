@@ -4,6 +4,10 @@ use crate::agents::{Agent, ReadOptions};
 use crate::stream::{Native, Source};
 use serde_json::{Value as Json, json};
 
+/// One red pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -335,8 +339,8 @@ fn what_is_not_the_users_is_marked_and_comes_back() {
 #[test]
 fn images_go_where_the_api_takes_them() {
     let home = Home::new();
-    let data = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}});
-    let url = json!({"type":"image","source":{"type":"url","url":"data:image/png;base64,QUJD"}});
+    let data = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
+    let url = json!({"type":"image","source":{"type":"url","url":format!("data:image/png;base64,{PNG}")}});
     let far = json!({"type":"image","source":{"type":"url","url":"https://example.com/a.png"}});
     let text = json!({"type":"text","text":"see"});
     let records = [
@@ -355,6 +359,62 @@ fn images_go_where_the_api_takes_them() {
     assert_eq!(content[3][0]["content"], json!([text, data]));
     // the model's own image waits until the pair is closed
     assert_eq!((content[4], content[5]), (&json!([data]), &json!([far])));
+}
+
+#[test]
+fn a_failed_call_has_text_alone_and_some() {
+    let home = Home::new();
+    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
+    let document = json!({"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}});
+    let text = json!({"type":"text","text":"it failed"});
+    let failed = |id: &str, content: Json| {
+        let mut record = result(id, content);
+        record["status"] = json!("error");
+        record
+    };
+    let records = [
+        session("codex"),
+        message("user", json!("look")),
+        call("a", "x", json!({})),
+        call("b", "x", json!({})),
+        failed("a", json!([text, image, document])),
+        failed("b", json!([image])),
+        call("c", "x", json!({})),
+        failed("c", json!(" ")),
+        end(),
+    ];
+    let (written, lines) = home.write(&records, |_| {}).unwrap();
+    let lines = said(&lines);
+    let content: Vec<&Json> = lines.iter().map(|l| &l["message"]["content"]).collect();
+    let result = |n: usize| (&content[n][0]["content"], &content[n][0]["is_error"]);
+    assert_eq!(result(3), (&json!("it failed"), &json!(true)));
+    assert_eq!(result(4), (&json!(NO_OUTPUT), &json!(true)));
+    // behind the results, before the next message
+    assert_eq!(*content[5], json!([image, document, image]));
+    assert_eq!(content[6][0]["id"], "c");
+    assert_eq!(result(7), (&json!(NO_OUTPUT), &json!(true)));
+    assert!(written.losses.iter().any(|l| l.starts_with("3 images or documents")), "{:?}", written.losses);
+    let back: Vec<Json> = live(&read(&written.path)).iter().map(|r| r["content"].clone()).collect();
+    assert_eq!(back.last().unwrap(), "");
+}
+
+#[test]
+fn documents_have_the_keys_that_the_api_knows() {
+    let home = Home::new();
+    let pdf = json!({"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"});
+    let given = json!([
+        {"type":"document","source":pdf,"title":"","context":"c","cache_control":{"type":"ephemeral"},"x":1},
+        {"type":"document","source":{"type":"url","url":"https://a.b/c.pdf","y":1},"title":"t"},
+        {"type":"document","source":{"type":"url","url":"http://a.b/c.pdf"}},
+    ]);
+    let records = [session("codex"), message("user", given), end()];
+    let (_, lines) = home.write(&records, |_| {}).unwrap();
+    let want = json!([
+        {"type":"document","source":pdf,"context":"c"},
+        {"type":"document","source":{"type":"url","url":"https://a.b/c.pdf"},"title":"t"},
+        {"type":"text","text":"[document at http://a.b/c.pdf]"},
+    ]);
+    assert_eq!(said(&lines)[0]["message"]["content"], want);
 }
 
 #[test]
@@ -397,7 +457,7 @@ fn an_original_is_put_back_under_its_id() {
             "message":message,"uuid":uuid(n),"timestamp":"2026-01-02T03:04:05.000Z"})
         .to_string()
     };
-    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}});
+    let image = json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}});
     let lines = [
         "{\"type\":\"mode\",\"mode\":\"normal\"}".to_owned(),
         tree(
@@ -472,4 +532,34 @@ fn records_that_do_not_fit_are_refused() {
     let made = whole.replacen("\"message\"", "\"message\",\"synthetic\":true", 1);
     assert_eq!(restored(&[&made]), Ok(None));
     assert_eq!(restored(&["{\"type\":\"native\",\"raw\":\"a\\nb\"}"]), Ok(Some("a\nb".to_owned())));
+}
+
+#[test]
+fn the_title_is_what_the_human_said() {
+    let ide = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\n";
+    let long = format!(
+        "# Context from my IDE setup:\n{}## My request for Codex:\n",
+        "def f(): pass\n".repeat(2_000)
+    );
+    for (first, title) in [
+        (format!("{ide}round it\n"), "round it"),
+        (format!("{long}round it"), "round it"),
+        ("<ide_opened_file>a.py</ide_opened_file>\nround it".to_owned(), "round it"),
+        ("round it\n\n<system-reminder>be brief</system-reminder>".to_owned(), "round it"),
+        ("<command-message>fix</command-message>\n<command-name>/fix</command-name>\n<command-args>12</command-args>".to_owned(), "/fix 12"),
+        // an editor's words without any of the human
+        ("<ide_selection>x</ide_selection>".to_owned(), "and then?"),
+    ] {
+        let home = Home::new();
+        for given in [None, Some(ide), Some("Rounding")] {
+            let mut head = session("codex");
+            head["title"] = json!(given.map(|t| t.replace('\n', " ")));
+            let records =
+                [head, message("user", json!(first)), message("assistant", json!("a")), message("user", json!("and then?")), end()];
+            let (_, lines) = home.write(&records, |_| {}).unwrap();
+            let [.., shown, last] = lines.as_slice() else { panic!() };
+            let title = if given == Some("Rounding") { "Rounding" } else { title };
+            assert_eq!((&shown["customTitle"], &last["lastPrompt"]), (&json!(title), &json!("and then?")));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::chain::Segment;
 use super::events;
 use super::index::{Index, Kind, flag, is_summary};
 use super::line::{self, Checks, Compacted, Sort};
-use super::pieces::{Block, Body, Hole, Piece, Pieces, pieces};
+use super::pieces::{Block, Body, Form, Hole, Piece, Pieces, pieces, split};
 use super::replay::{Fate, Replay};
 use super::time;
 use crate::agents::{History, ReadOptions};
@@ -36,6 +36,8 @@ pub(super) struct Emitter<'e> {
     group: u64,
     /// Whether the last record was of the assistant's side.
     in_group: bool,
+    /// The id given to a tool search that has none, until its output comes.
+    search: Option<Vec<u8>>,
     /// Names of calls by raw id.
     names: HashMap<Vec<u8>, Vec<u8>>,
     pub(super) messages: u64,
@@ -81,6 +83,7 @@ impl<'e> Emitter<'e> {
             turn: 0,
             group: 0,
             in_group: false,
+            search: None,
             names: HashMap::new(),
             messages: 0,
             live: 0,
@@ -175,13 +178,17 @@ impl<'e> Emitter<'e> {
                 if let (Extra::Skeleton(bytes), true) = (&origin.extra, lost) {
                     origin.extra = Extra::Raw(bytes);
                 }
-                Some((pieces(&item, place.number, line.relay), entry))
+                Some((pieces(&item, place.number, line.relay, self.form()), entry))
             }
             (_, Some(entry)) => {
                 if let Extra::Skeleton(bytes) = &origin.extra {
                     origin.extra = Extra::Raw(bytes);
                 }
-                self.index.from_events.and_then(|d| events::event(&line, d)).map(|pieces| (pieces, entry))
+                let event = self.index.from_events.and_then(|d| events::event(&line, d));
+                event.map(|mut event| {
+                    split(&mut event.pieces);
+                    (event, entry)
+                })
             }
             (_, None) => None,
         };
@@ -224,13 +231,21 @@ impl<'e> Emitter<'e> {
         }
     }
 
+    fn form(&self) -> Form {
+        if self.options.history == History::Exact { Form::Exact } else { Form::Shared }
+    }
+
     fn fate(&self, entry: usize) -> Fate {
         self.replay.fates.get(entry).copied().unwrap_or(Fate::Unused)
     }
 
     /// The records of one item; gives their number.
-    fn pieces(&mut self, found: Pieces<'_>, entry: usize, origin: &Origin<'_>) -> Result<u64> {
+    fn pieces(&mut self, mut found: Pieces<'_>, entry: usize, origin: &Origin<'_>) -> Result<u64> {
         let fate = self.fate(entry);
+        if found.unreadable {
+            self.problems.add(problem::UNREADABLE, origin.line, "words that only its vendor can read");
+        }
+        self.searched(&mut found.pieces);
         if fate == Fate::Orphan {
             self.problems.add(problem::ORPHAN_RESULT, origin.line, "the client does not send it");
         }
@@ -239,7 +254,8 @@ impl<'e> Emitter<'e> {
         }
         let many = found.pieces.len() > 1;
         let mut count = 0;
-        let mut prompt = true;
+        // what a client put before a prompt is of its turn
+        let mut prompt = !self.begins(&found.pieces);
         let unanswered = fate == Fate::Unanswered;
         let mut call_id = None;
         for piece in &found.pieces {
@@ -261,6 +277,32 @@ impl<'e> Emitter<'e> {
             self.made(&answer, None, &made, None)?;
         }
         Ok(count)
+    }
+
+    /// Begins the turn of a prompt whose first words are a client's; whether it is one.
+    fn begins(&mut self, pieces: &[Piece<'_>]) -> bool {
+        let own = |p: &Piece<'_>| p.role == Role::User && p.by == By::Conversation;
+        let found = pieces.len() > 1
+            && pieces.first().is_some_and(|p| matches!(p.by, By::Harness(_)))
+            && pieces.iter().any(own);
+        self.turn += u64::from(found);
+        found
+    }
+
+    /// A tool search that the server ran may have no id: its output is the next one without.
+    fn searched(&mut self, pieces: &mut [Piece<'_>]) {
+        let Some(piece) = pieces.first_mut() else { return };
+        let search = piece.metadata.iter().any(|(key, kind)| *key == "kind" && **kind == *b"\"tool_search\"");
+        if !search {
+            return;
+        }
+        if piece.role == Role::ToolCall {
+            self.search = piece.call_id.as_deref().filter(|_| piece.nameless).map(<[u8]>::to_vec);
+        } else if piece.nameless
+            && let Some(id) = self.search.take()
+        {
+            piece.call_id = Some(Cow::Owned(id));
+        }
     }
 
     /// A record that the client makes when it sends the history.
@@ -428,7 +470,7 @@ impl<'e> Emitter<'e> {
     /// The records of a compaction: what it made of the history, where that is live.
     fn compacted(&mut self, compacted: &Compacted<'_>, entry: usize, origin: Origin<'_>) -> Result<u64> {
         let Some(found) = self.index.entries.get(entry) else { return Ok(0) };
-        let mut part = origin.part.unwrap_or(0);
+        let mut number = origin.part.unwrap_or(0);
         let fate = self.fate(entry);
         let mut items = compacted.replacement.into_iter().flat_map(|r| r.items());
         let count = if found.is(flag::REPLACES) { usize::try_from(found.aux).unwrap_or(0) } else { 0 };
@@ -442,7 +484,7 @@ impl<'e> Emitter<'e> {
             }
             let Some(item) = line::replaced(value) else { continue };
             effective |= fate != Fate::Unused;
-            let mut found = pieces(&item, origin.line.unwrap_or(0), None);
+            let mut found = pieces(&item, origin.line.unwrap_or(0), None, self.form());
             if is_summary(&item, compacted) {
                 for piece in found.pieces.iter_mut().filter(|p| p.role == Role::User) {
                     piece.role = Role::Summary;
@@ -459,10 +501,11 @@ impl<'e> Emitter<'e> {
                     "a summary that only its vendor can read",
                 );
             }
-            let mut prompt = true;
+            self.searched(&mut found.pieces);
+            let mut prompt = !self.begins(&found.pieces);
             for piece in &found.pieces {
-                self.piece(piece, reason, &origin, Some(part), None, &mut prompt)?;
-                part += 1;
+                self.piece(piece, reason, &origin, Some(number), None, &mut prompt)?;
+                number += 1;
             }
             if fate == Fate::Unanswered
                 && let Some(call) = found.pieces.first()
@@ -480,19 +523,26 @@ impl<'e> Emitter<'e> {
                 write_escaped(&mut body, text);
                 Block::Text(Cow::Owned(body))
             });
-            let piece = Piece::new(Role::User, Body::Content(blocks.collect()));
-            self.piece(&piece, None, &origin, Some(part), None, &mut true)?;
-            part += 1;
+            let role = if made.summary { Role::Summary } else { Role::User };
+            let mut pieces = vec![Piece::new(role, Body::Content(blocks.collect()))];
+            if self.form() == Form::Shared {
+                split(&mut pieces);
+            }
+            let mut prompt = !self.begins(&pieces);
+            for piece in &pieces {
+                self.piece(piece, None, &origin, Some(number), None, &mut prompt)?;
+                number += 1;
+            }
         }
         let message = compacted.message;
         let live = fate.reason().is_none();
         if live || (!message.is_blank() && !effective) {
             let words: &[u8] = if message.is_empty() { b"(no summary available)" } else { message.raw() };
             let piece = Piece::new(Role::Summary, Body::Content(vec![Block::Text(Cow::Borrowed(words))]));
-            self.piece(&piece, fate.reason(), &origin, Some(part), None, &mut true)?;
-            part += 1;
+            self.piece(&piece, fate.reason(), &origin, Some(number), None, &mut true)?;
+            number += 1;
         }
-        Ok(part - origin.part.unwrap_or(0))
+        Ok(number - origin.part.unwrap_or(0))
     }
 
     fn begin_native(&mut self, place: &Place<'_>) -> bool {

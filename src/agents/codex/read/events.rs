@@ -98,7 +98,7 @@ pub(super) fn event<'a>(line: &Line<'a>, dialect: Dialect) -> Option<Pieces<'a>>
             }
         }
     };
-    Some(Pieces { pieces, holes: Vec::new() })
+    Some(Pieces { pieces, ..Pieces::default() })
 }
 
 fn words(role: Role, text: Text<'_>) -> Piece<'_> {

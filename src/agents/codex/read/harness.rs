@@ -43,7 +43,7 @@ const DEVELOPER_CONTEXT: [&str; 12] = [
 ];
 
 /// Parts of user messages that are no conversation, by their first words.
-const USER: [(&str, Harness); 22] = [
+const USER: [(&str, Harness); 23] = [
     ("<environment_context>", Harness::Environment),
     ("# AGENTS.md instructions", Harness::Environment),
     ("<user_instructions>", Harness::Environment),
@@ -52,6 +52,7 @@ const USER: [(&str, Harness); 22] = [
     ("<recommended_plugins>", Harness::Environment),
     ("<skill>", Harness::Expansion),
     ("<user_action>", Harness::Command),
+    ("<user_shell_command>", Harness::Command),
     ("<subagent_notification>", Harness::Notice),
     ("<image name=", Harness::Environment),
     ("<image>", Harness::Environment),

@@ -337,7 +337,8 @@ fn of_compacted(entries: &mut Table<Entry>, compacted: &Compacted<'_>, entry: En
     let at = entries.len();
     let mut flags = 0;
     if line::standing_of_text(&[&*message]) == Standing::Boundary {
-        flags |= flag::BOUNDARY;
+        // to the client it is a prompt like any other, and the next such compaction keeps it
+        flags |= flag::BOUNDARY | flag::USER;
     }
     entries.push(Entry { kind: Kind::Compacted, flags, ..entry });
     let Some(items) = compacted.replacement else { return };

@@ -6,8 +6,10 @@
 use super::compact::{compact, escapes_are_shortest, literal, numbers_are_plain};
 use super::harness;
 use super::line::{self, Item, What, field, text};
+use super::vendor;
+use crate::agents::speech;
 use crate::agents::tools::original;
-use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_string};
+use crate::json::{Kind, Tape, Text, Value, without_lone_surrogates, write_escaped, write_string};
 use crate::record::{By, Harness, Role, Status};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -40,6 +42,8 @@ pub(super) struct Piece<'a> {
     pub(super) by: By,
     pub(super) body: Body<'a>,
     pub(super) call_id: Option<Cow<'a, [u8]>>,
+    /// The source has no id that a call and its result share: the one here is made of the line, or of an item's.
+    pub(super) nameless: bool,
     pub(super) tool_name: Option<Cow<'a, [u8]>>,
     pub(super) status: Option<Status>,
     pub(super) exit_code: Option<i64>,
@@ -54,6 +58,7 @@ impl<'a> Piece<'a> {
             by: By::Conversation,
             body,
             call_id: None,
+            nameless: false,
             tool_name: None,
             status: None,
             exit_code: None,
@@ -70,6 +75,17 @@ pub(super) type Hole = (Range<usize>, Cow<'static, [u8]>);
 pub(super) struct Pieces<'a> {
     pub(super) pieces: Vec<Piece<'a>>,
     pub(super) holes: Vec<Hole>,
+    /// Something of it can be read by the vendor alone: words stand in its place.
+    pub(super) unreadable: bool,
+}
+
+/// How items are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One record a message, as the client sends it.
+    Exact,
+    /// As another agent can use it: the words of the human apart from what an app put around them, ciphers named.
+    Shared,
 }
 
 const NULL: Cow<'static, [u8]> = Cow::Borrowed(b"null");
@@ -91,6 +107,7 @@ pub(super) fn slots(payload: Value<'_>, what: What) -> Vec<Value<'_>> {
         }
         What::FunctionCall => field(payload, "arguments").into_iter().collect(),
         What::CustomCall => field(payload, "input").into_iter().collect(),
+        What::ImageGeneration => field(payload, "result").into_iter().collect(),
         What::FunctionOutput | What::CustomOutput => match field(payload, "output") {
             Some(list) if list.kind() == Kind::Array => parts_of(Some(list)),
             Some(output) => vec![output],
@@ -152,7 +169,7 @@ fn block_of_part(part: Value<'_>) -> Block<'_> {
 }
 
 /// The records of an item. `number` is its 1-based line, for calls without any id.
-pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>) -> Pieces<'a> {
+pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>, form: Form) -> Pieces<'a> {
     let payload = item.payload;
     let mut all = Pieces::default();
     let mut holes: Vec<Hole> = slots(payload, item.what).iter().map(|slot| (slot.span(), NULL)).collect();
@@ -161,6 +178,8 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>)
         What::Message => all.pieces = message(payload, relay),
         What::AgentMessage => {
             let mut piece = Piece::new(Role::User, Body::Content(blocks(field(payload, "content"))));
+            // nobody typed it: an agent must not get the rank of the human
+            piece.by = By::Harness(Harness::Notice);
             for key in ["author", "recipient"] {
                 if let Some(value) = field(payload, key) {
                     piece.metadata.push((key, Cow::Borrowed(value.raw())));
@@ -212,10 +231,11 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>)
             let arguments = field(payload, "arguments").filter(|a| !a.is_null());
             let input = arguments.map_or(Cow::Borrowed(&b"{}"[..]), |a| Cow::Borrowed(a.raw()));
             let id = raw("call_id").or_else(|| raw("id"));
-            all.pieces.push(server(call(id, Some(Cow::Borrowed(b"tool_search")), input, "tool_search")));
+            let mut piece = call(id, Some(Cow::Borrowed(b"tool_search")), input, "tool_search");
+            piece.nameless = raw("call_id").is_none();
+            all.pieces.push(piece);
         }
         What::ImageGeneration => {
-            // the picture itself stays in `extra`: no other agent takes one from its model
             let prompt = field(payload, "revised_prompt").filter(|p| p.kind() == Kind::String);
             let mut input = b"{".to_vec();
             if let Some(prompt) = prompt {
@@ -225,20 +245,41 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>)
             input.push(b'}');
             let name = Some(Cow::Borrowed(&b"image_generation"[..]));
             all.pieces.push(server(call(raw("id"), name, Cow::Owned(input), "image_generation")));
+            match vendor::picture(payload) {
+                None => holes.clear(),
+                Some(data) => {
+                    let picture = Block::Image { media_type: vendor::media_type(data), data };
+                    let mut piece = Piece::new(Role::Assistant, Body::Content(vec![picture]));
+                    piece.metadata = kind_of("image_generation");
+                    all.pieces.push(piece);
+                }
+            }
         }
         What::FunctionOutput | What::CustomOutput => {
             let kind = if item.what == What::CustomOutput { "custom" } else { "function" };
             all.pieces.push(output(payload, kind, &mut holes));
         }
         What::ToolSearchOutput => {
-            let body = Body::Content(vec![Block::Other(payload.raw())]);
-            let mut piece = Piece::new(Role::ToolResult, body);
+            // the tools that were found, as the JSON that they are
+            let found = field(payload, "tools").map_or(Cow::Borrowed(&b"[]"[..]), as_text);
+            let mut piece = Piece::new(Role::ToolResult, Body::Content(vec![Block::Text(found)]));
             piece.call_id = raw("call_id");
+            piece.nameless = piece.call_id.is_none();
+            piece.status = Some(Status::Unknown);
             piece.metadata = kind_of("tool_search");
             all.pieces.push(piece);
         }
         What::Compaction => {
             all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
+        }
+    }
+    if form == Form::Shared {
+        let parted = item.what == What::Message && split(&mut all.pieces);
+        all.unreadable = named(&mut all.pieces, payload);
+        let headed = item.what == What::AgentMessage && head(&mut all.pieces, payload);
+        if all.unreadable || parted || headed {
+            // the records no longer hold the places of the line one by one
+            holes.clear();
         }
     }
     if let Some(relay) = relay {
@@ -254,6 +295,114 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>)
     }
     all.holes = holes;
     all
+}
+
+/// Puts words in the place of what only the vendor can read; whether there was any.
+fn named(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
+    let mut found = false;
+    for piece in pieces.iter_mut().filter(|p| p.role != Role::Reasoning && p.role != Role::Summary) {
+        match &mut piece.body {
+            Body::Content(blocks) => {
+                for block in blocks {
+                    let hidden = match block {
+                        Block::Other(json) => Tape::new().parse(json).is_ok_and(vendor::is_encrypted),
+                        Block::Text(text) => vendor::is_cipher(text) && piece.by != By::Conversation,
+                        _ => false,
+                    };
+                    if hidden {
+                        *block = Block::Text(Cow::Borrowed(vendor::ENCRYPTED.as_bytes()));
+                        found = true;
+                    }
+                }
+            }
+            Body::Input(input) => {
+                if memchr::memmem::find(input, b"gAAAAA").is_none() || field(payload, "arguments").is_none() {
+                    continue;
+                }
+                let mut tape = Tape::new();
+                let readable = tape.parse(input).ok().and_then(vendor::readable);
+                if let Some(readable) = readable {
+                    *input = Cow::Owned(readable);
+                    found = true;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Parts the words of the human from what clients put around them; whether there was anything.
+pub(super) fn split(pieces: &mut Vec<Piece<'_>>) -> bool {
+    let own = |p: &Piece<'_>| p.role == Role::User && p.by == By::Conversation;
+    let mixed = |p: &Piece<'_>| match &p.body {
+        Body::Content(blocks) if own(p) => {
+            blocks.iter().any(|b| matches!(b, Block::Text(t) if speech::may_be_mixed(t)))
+        }
+        _ => false,
+    };
+    if !pieces.iter().any(mixed) {
+        return false;
+    }
+    let mut parted = Vec::new();
+    let mut changed = false;
+    for piece in std::mem::take(pieces) {
+        if !mixed(&piece) {
+            parted.push(piece);
+            continue;
+        }
+        let Piece { role, body: Body::Content(blocks), metadata, .. } = piece else { continue };
+        let mut of_piece = Vec::new();
+        for block in blocks {
+            let words = match &block {
+                Block::Text(text) if speech::may_be_mixed(text) => decoded(text),
+                _ => None,
+            };
+            let by = |kind: Option<Harness>| kind.map_or(By::Conversation, By::Harness);
+            let said = words.as_deref().map(speech::said).unwrap_or_default();
+            match said.as_slice() {
+                [] => push_block(&mut of_piece, role, By::Conversation, block),
+                [only] if matches!(only.text, Cow::Borrowed(_)) => {
+                    push_block(&mut of_piece, role, by(only.by), block);
+                }
+                several => {
+                    changed = true;
+                    for said in several {
+                        let mut body = Vec::new();
+                        write_escaped(&mut body, &said.text);
+                        push_block(&mut of_piece, role, by(said.by), Block::Text(Cow::Owned(body)));
+                    }
+                }
+            }
+        }
+        for piece in &mut of_piece {
+            piece.metadata.clone_from(&metadata);
+        }
+        parted.append(&mut of_piece);
+    }
+    *pieces = parted;
+    changed
+}
+
+/// The text that an escaped body spells.
+fn decoded(body: &[u8]) -> Option<String> {
+    let quoted = [b"\"", body, b"\""].concat();
+    let mut tape = Tape::new();
+    Some(tape.parse(&quoted).ok()?.text()?.decode().into_owned())
+}
+
+/// Has a message between agents say who wrote it; whether it had to be added.
+fn head(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
+    let Some(Piece { body: Body::Content(blocks), .. }) = pieces.first_mut() else { return false };
+    let words: Vec<Cow<'_, [u8]>> = blocks
+        .iter()
+        .filter_map(|b| match b {
+            Block::Text(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    let Some(heading) = vendor::heading(payload, &words) else { return false };
+    blocks.insert(0, Block::Text(Cow::Owned(heading)));
+    true
 }
 
 /// A line that an earlier relay wrote says how it was in its first session: `{"note":true}`, or
@@ -297,7 +446,7 @@ fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<Hole>, relay: Value<'a
                     let mut tape = Tape::new();
                     let written = tape.parse(written).ok();
                     let now = String::from_utf8_lossy(&now);
-                    written.and_then(|w| original(&now, w, &first.decode())).map(Cow::Owned)
+                    written.and_then(|w| original("codex", &now, w, &first.decode())).map(Cow::Owned)
                 }
                 _ => None,
             };

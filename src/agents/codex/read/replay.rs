@@ -44,6 +44,8 @@ pub(super) struct Made {
     pub(super) at: usize,
     pub(super) parts: Vec<String>,
     pub(super) live: bool,
+    /// Whether it was the summary of an earlier compaction.
+    pub(super) summary: bool,
     flags: u16,
 }
 
@@ -266,11 +268,11 @@ impl Run<'_> {
             let joined = parts.join("\n");
             let tokens = joined.len().div_ceil(4);
             if tokens > left {
-                kept.push(self.made(at, cut(&joined, left)));
+                kept.push(self.made(at, n, cut(&joined, left)));
                 break;
             }
             left -= tokens;
-            kept.push(self.made(at, parts));
+            kept.push(self.made(at, n, parts));
         }
         self.clear(Reason::Compacted);
         for made in kept.into_iter().rev() {
@@ -282,14 +284,20 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn made(&self, at: usize, parts: Vec<String>) -> Made {
+    /// What the compaction at `at` keeps of the message `number`.
+    fn made(&self, at: usize, number: u32, parts: Vec<String>) -> Made {
+        let number = number as usize;
+        let summary = match self.entry(number) {
+            Some(entry) => entry.kind == Kind::Compacted,
+            None => self.made_at(number).and_then(|n| self.made.get(n)).is_some_and(|m| m.summary),
+        };
         let texts = parts.iter().map(String::as_str).collect::<Vec<_>>();
         let flags = match line::standing_of_text(&texts) {
             Standing::Boundary => flag::BOUNDARY | flag::USER,
             Standing::Contextual => flag::CONTEXTUAL | flag::USER,
             Standing::Plain => flag::USER,
         };
-        Made { at, parts, live: false, flags }
+        Made { at, parts, live: false, summary, flags }
     }
 
     /// The texts of a prompt, read from the file again.

@@ -6,6 +6,7 @@ use super::line::{self, field};
 use super::pieces::slots;
 use crate::json::{Kind, Tape, Value};
 use crate::record::{Error, Result, splice};
+use std::borrow::Cow;
 
 /// Puts a source line together again from all of its records, in any order. `None` when they hold nothing
 /// of the line: made records, or records that were read without `extra`.
@@ -73,17 +74,29 @@ fn fill(extra: Value<'_>, records: &[Value<'_>]) -> Result<Vec<u8>> {
     let mut edits = Vec::new();
     // places are counted from the start of the record; the line begins at `extra`
     let base = extra.span().start;
+    if sorted.what == line::What::ImageGeneration {
+        // the call's input is made of another place of the line; the picture is the model's message behind it
+        let picture = records.iter().filter_map(|r| r.get("content")).flat_map(|c| c.items()).next();
+        let data = picture.and_then(|p| p.get("source")?.get("data"));
+        let holes = slots(sorted.payload, sorted.what).into_iter().filter(Value::is_null);
+        for (slot, data) in holes.zip(data) {
+            let span = slot.span();
+            edits.push((span.start - base..span.end - base, Cow::Borrowed(data.raw())));
+        }
+        return Ok(splice(extra.raw(), edits));
+    }
+    let output = field(sorted.payload, "output").map(|o| o.span());
     for slot in slots(sorted.payload, sorted.what) {
         let is_call = matches!(sorted.what, line::What::FunctionCall | line::What::CustomCall);
         let new = match slot.text() {
             None if slot.is_null() && is_call => argument(blocks.next().ok_or_else(misfit)?),
             None if slot.is_null() => block(blocks.next().ok_or_else(misfit)?).ok_or_else(misfit)?,
-            Some(shell) if !is_call => {
+            Some(shell) if output.as_ref() == Some(&slot.span()) => {
                 // the wrapper of 2025 around its output
                 let shell = shell.decode();
                 let rest = shell.strip_prefix("{\"output\":null").ok_or_else(misfit)?;
                 let words = blocks.next().and_then(|b| text_of(b)).ok_or_else(misfit)?;
-                literal(&format!("{{\"output\":{}{rest}", literal(&words))).into_bytes()
+                Cow::Owned(literal(&format!("{{\"output\":{}{rest}", literal(&words))).into_bytes())
             }
             _ => continue,
         };
@@ -99,30 +112,30 @@ fn text_of(block: Value<'_>) -> Option<String> {
 }
 
 /// The string that holds a call's arguments: free text as it is, a value as its compact JSON.
-fn argument(input: Value<'_>) -> Vec<u8> {
+fn argument(input: Value<'_>) -> Cow<'_, [u8]> {
     if input.kind() == Kind::String {
-        return input.raw().to_vec();
+        return Cow::Borrowed(input.raw());
     }
-    literal(&compact(&String::from_utf8_lossy(input.raw()))).into_bytes()
+    Cow::Owned(literal(&compact(&String::from_utf8_lossy(input.raw()))).into_bytes())
 }
 
 /// What stands in the line for a block of the record.
-fn block(block: Value<'_>) -> Option<Vec<u8>> {
+fn block(block: Value<'_>) -> Option<Cow<'_, [u8]>> {
     if block.kind() == Kind::String {
-        return Some(block.raw().to_vec());
+        return Some(Cow::Borrowed(block.raw()));
     }
     let kind = block.get("type").and_then(|t| t.text());
     match kind.map(|t| t.decode()).as_deref() {
-        Some("text") => Some(block.get("text")?.raw().to_vec()),
+        Some("text") => Some(Cow::Borrowed(block.get("text")?.raw())),
         Some("image") => {
             let source = block.get("source")?;
             if let Some(url) = source.get("url") {
-                return Some(url.raw().to_vec());
+                return Some(Cow::Borrowed(url.raw()));
             }
             let media_type = source.get("media_type")?.text()?.raw();
             let data = source.get("data")?.text()?.raw();
-            Some([b"\"data:", media_type, b";base64,", data, b"\""].concat())
+            Some(Cow::Owned([b"\"data:", media_type, b";base64,", data, b"\""].concat()))
         }
-        _ => Some(block.raw().to_vec()),
+        _ => Some(Cow::Borrowed(block.raw())),
     }
 }

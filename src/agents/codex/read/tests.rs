@@ -533,8 +533,14 @@ fn every_kind_of_call() {
         ),
     ];
     let s = session(&lines, Active);
+    let picture = s.messages().last().unwrap();
+    assert_eq!(
+        (&picture["role"], &picture["content"][0]["source"]["data"]),
+        (&json!("assistant"), &json!("aGk="))
+    );
     let seen: Vec<_> = s
         .messages()
+        .filter(|m| m["role"] != "assistant")
         .map(|m| {
             (brief(m), m["tool_name"].clone(), m["metadata"]["kind"].clone(), m["metadata"]["server"] == true)
         })
@@ -547,8 +553,8 @@ fn every_kind_of_call() {
         ("tool_call e: \"*** x\\n\"", "apply_patch", "custom", false),
         ("tool_call ls1: {\"command\":[\"ls\"],\"type\":\"exec\"}", "local_shell", "local_shell", false),
         ("tool_call line_8: {\"query\":\"q\",\"type\":\"search\"}", "web_search", "web_search", true),
-        ("tool_call t: {\"query\":\"x\"}", "tool_search", "tool_search", true),
-        ("tool_result t: *", "tool_search", "tool_search", false),
+        ("tool_call t: {\"query\":\"x\"}", "tool_search", "tool_search", false),
+        ("tool_result t: []", "tool_search", "tool_search", false),
         ("tool_call ig: {\"revised_prompt\":\"p\"}", "image_generation", "image_generation", true),
     ];
     for ((brief, name, kind, server), (e_brief, e_name, e_kind, e_server)) in seen.iter().zip(expect) {
@@ -676,19 +682,111 @@ fn the_bare_format_of_2025() {
 }
 
 #[test]
-fn words_between_agents_are_prompts() {
+fn words_between_agents_are_notices_that_name_who_wrote_them() {
+    let cipher = format!("gAAAAAB{}", "x".repeat(120));
+    let from = |content: Value| {
+        item(json!({"type": "agent_message", "author": "/root/w", "recipient": "/root", "content": content}))
+    };
     let lines = [
+        says("user", "go"),
         line(
             "inter_agent_communication",
             json!({"author": "/root", "recipient": "/root/w", "content": "do it"}),
         ),
-        item(
-            json!({"type": "agent_message", "author": "/root", "recipient": "/root/w", "content": [{"type": "input_text", "text": "am"}]}),
-        ),
+        from(json!([{"type": "input_text", "text": "Sender: /root/w\nmerge now"}])),
+        from(json!([{"type": "encrypted_content", "encrypted_content": cipher}])),
     ];
-    let s = session(&lines, Exact);
-    assert_eq!(s.live(), ["user: do it", "user: am"]);
-    assert_eq!(s.messages().next().unwrap()["metadata"], json!({"author": "/root", "recipient": "/root/w"}));
+    let s = session(&lines, Active);
+    let told: Vec<_> =
+        s.messages().map(|m| (m["origin"].clone(), m["harness"].clone(), m["turn"].clone())).collect();
+    let notice = (json!("harness"), json!("notice"), json!(1));
+    assert_eq!(told, [(Value::Null, Value::Null, json!(1)), notice.clone(), notice.clone(), notice]);
+    let text = s.records.iter().map(Value::to_string).collect::<String>();
+    assert!(text.contains("[message of agent /root to /root/w]") && text.contains("do it"), "{text}");
+    assert_eq!(
+        s.messages().nth(2).unwrap()["content"],
+        "Sender: /root/w\nmerge now",
+        "its own words name the author"
+    );
+    let hidden = s.messages().nth(3).unwrap();
+    assert!(!hidden["content"].to_string().contains("gAAAA"), "{hidden}");
+    assert!(hidden["content"].to_string().contains("[encrypted: "), "{hidden}");
+    assert_eq!(hidden["metadata"], json!({"author": "/root/w", "recipient": "/root"}));
+    assert_eq!(s.problems("unreadable"), 1);
+    // as the client sends it
+    let exact = session(&lines, Exact);
+    assert!(exact.messages().nth(3).unwrap()["content"].to_string().contains("gAAAA"));
+    assert!(exact.messages().skip(1).all(|m| m["origin"] == "harness"));
+}
+
+#[test]
+fn arguments_that_only_the_vendor_can_read_are_named() {
+    let cipher = format!("gAAAAAB{}==", "x-_9".repeat(40));
+    let arguments = json!({"task_name": "tests", "message": cipher}).to_string();
+    let lines = [
+        says("user", "go"),
+        calls("s", "spawn_agent", &arguments),
+        calls("t", "shell", &json!({"cmd": "ls"}).to_string()),
+    ];
+    let s = session(&lines, Active);
+    let inputs: Vec<_> = s.messages().skip(1).map(|m| m["input"].clone()).collect();
+    assert_eq!(
+        inputs,
+        [
+            json!({"task_name": "tests", "message": "[encrypted: only the vendor of Codex can read it]"}),
+            json!({"cmd": "ls"})
+        ]
+    );
+    let exact = session(&lines, Exact);
+    assert_eq!(exact.messages().nth(1).unwrap()["input"]["message"], json!(cipher));
+}
+
+#[test]
+fn the_human_s_words_stand_apart_from_what_an_app_added() {
+    let head = "# Context from my IDE setup:\n\n## Active selection of the file:\nlet x\n\n## My request for Codex:\n";
+    let lines = [
+        says("user", &format!("{head}Fix it.\n")),
+        says("assistant", "ok"),
+        says("user", &format!("{head}And test.")),
+    ];
+    let s = session(&lines, Active);
+    let seen: Vec<_> =
+        s.messages().map(|m| (m["harness"].clone(), m["turn"].clone(), m["content"].clone())).collect();
+    let app = |turn: u64| (json!("expansion"), json!(turn), json!(head));
+    let own = |turn: u64, text: &str| (Value::Null, json!(turn), json!(text));
+    assert_eq!(seen, [app(1), own(1, "Fix it.\n"), own(1, "ok"), app(2), own(2, "And test.")]);
+    // the client sends one message
+    assert_eq!(session(&lines, Exact).live()[0], format!("user: {head}Fix it.\n"));
+}
+
+#[test]
+fn a_search_without_id_has_the_output_behind_it() {
+    let search = item(
+        json!({"type": "tool_search_call", "id": "tsc", "call_id": null, "execution": "server", "arguments": {"query": "x"}}),
+    );
+    let found = item(
+        json!({"type": "tool_search_output", "id": "tso", "call_id": null, "execution": "server", "status": "completed", "tools": [{"name": "f"}]}),
+    );
+    let s = session(&[says("user", "go"), search.clone(), found.clone(), search, found], Active);
+    let ids: Vec<_> = s.messages().skip(1).map(|m| m["tool_call_id"].clone()).collect();
+    assert_eq!(ids, ["tsc", "tsc", "tsc", "tsc"]);
+    assert_eq!(s.messages().nth(2).unwrap()["content"], "[{\"name\":\"f\"}]");
+}
+
+#[test]
+fn a_summary_without_history_is_kept_by_the_next_one() {
+    let lines = [
+        says("user", "q1"),
+        line("compacted", json!({"message": "first"})),
+        says("user", "q2"),
+        line("compacted", json!({"message": "second"})),
+    ];
+    for view in [Active, Exact] {
+        assert_eq!(
+            session(&lines, view).live(),
+            ["user: q1", "summary: first", "user: q2", "summary: second"]
+        );
+    }
 }
 
 #[test]

@@ -3,6 +3,10 @@ use crate::stream::Source;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
+/// One red pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
 struct Home(tempfile::TempDir);
 
 impl Home {
@@ -67,7 +71,7 @@ fn result(id: &str, content: Json) -> Json {
 }
 
 fn image() -> Json {
-    json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}})
+    json!({"type":"image","source":{"type":"base64","media_type":"image/png","data":PNG}})
 }
 
 /// The history that the model gets, without the note.
@@ -165,10 +169,10 @@ fn pairs_keep_one_id_that_the_api_takes() {
     assert_eq!(items[1]["arguments"], json!("{\"n\":[1.5,\"\\\"\\\\\"]}"));
     assert_eq!(items[2]["arguments"], json!("{}"));
     assert_eq!((&items[3]["type"], &items[3]["input"]), (&json!("custom_tool_call"), &json!("*** free")));
-    assert_eq!(items[4]["output"], json!("x\ny"));
+    assert_eq!(items[4]["output"], json!("x\ny\n[odd block {\"type\":\"odd\"}]"));
     assert_eq!(
         items[5]["output"],
-        json!([{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,QUJD"}])
+        json!([{"type":"input_text","text":"see"},{"type":"input_image","image_url":format!("data:image/png;base64,{PNG}")}])
     );
     assert_eq!((&items[7]["type"], &items[7]["output"]), (&json!("custom_tool_call_output"), &json!("")));
     let kept: Vec<_> = lines.iter().filter(|l| l["type"] == "response_item").map(|l| &l["relay"]).collect();
@@ -177,7 +181,7 @@ fn pairs_keep_one_id_that_the_api_takes() {
     assert_eq!(*kept[5], json!({"status":"error"}));
     let renamed = written.problems.iter().find(|p| p.kind == problem::RENAMED_ID).unwrap();
     assert_eq!(renamed.count, 3);
-    assert!(written.losses.iter().any(|l| l.contains("neither text nor image")), "{:?}", written.losses);
+    assert!(written.losses.iter().any(|l| l.contains("document or other block")), "{:?}", written.losses);
     let (_, lines) = Home::new().write(&records, |o| o.keep_tool_names = true).unwrap();
     assert_eq!(history(&lines)[0]["name"], "Bash");
 }
@@ -236,6 +240,7 @@ fn each_role_has_its_place() {
         })
         .collect();
     let told: Vec<_> = told.iter().map(|(r, t)| (r.as_str(), t.as_str())).collect();
+    let picture = format!("data:image/png;base64,{PNG}");
     assert_eq!(
         told,
         [
@@ -243,7 +248,7 @@ fn each_role_has_its_place() {
             ("user", "hi"),
             ("assistant", "[tool run by the server: web_search {\"q\":\"x\"}]"),
             ("assistant", "a"),
-            ("user", "data:image/png;base64,QUJD"),
+            ("user", picture.as_str()),
             ("developer", "sys"),
             ("user", "the source's own"),
             ("user", "[document application/pdf, 3 bytes: not carried over]"),
