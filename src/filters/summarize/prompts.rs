@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 漢字");
+        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 字");
         assert_eq!(clipped(" short ", 2, 2), "short");
     }
 }
