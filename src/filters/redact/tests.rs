@@ -299,14 +299,14 @@ fn a_session_says_that_it_was_redacted() {
         let value: serde_json::Value = serde_json::from_str(&out[0]).unwrap();
         value["redacted"]["level"].as_str().map(str::to_owned)
     };
-    let secrets = run(&[start.clone()], &[Secret], &[]);
+    let secrets = run(std::slice::from_ref(&start), &[Secret], &[]);
     assert_eq!(level(&secrets.out).as_deref(), Some("secrets"));
     let share = run(&secrets.out, &[Secret, Home, Email], &[]);
     assert_eq!(level(&share.out).as_deref(), Some("share"));
     assert_eq!(run(&share.out, &[Secret], &[]).out, share.out);
     assert_eq!(run(&share.out, &[Secret, Home, Email], &[]).out, share.out);
-    assert_eq!(restored(&share.out, b""), [start.clone()]);
-    let some = run(&[start.clone()], &[Secret], &["jwt".to_owned()]);
+    assert_eq!(restored(&share.out, b""), std::slice::from_ref(&start));
+    let some = run(std::slice::from_ref(&start), &[Secret], &["jwt".to_owned()]);
     assert_eq!(some.out, [start]);
 }
 

@@ -797,7 +797,7 @@ fn judge(
     if spaced && !phrase(name, says, between, value) {
         return;
     }
-    if value.iter().any(|byte| !(33..127).contains(byte) && !(spaced && *byte == b' '))
+    if value.iter().any(|byte| !((33..127).contains(byte) || spaced && *byte == b' '))
         || value::lookup(value)
         || value::placeholder(value)
         || value::path(value)
