@@ -32,10 +32,17 @@ fn main() -> ExitCode {
         let configured = trim::Configured { window: found.context_window, reserved: found.reserved_tokens };
         let mut fit = trim::target(&to, |_| configured)?;
         fit.keep_tools = stage.config.tool_call_keep_recent.unwrap_or(fit.keep_tools);
-        let (sessions, project, any_project) = (h.session.into_iter().collect(), h.project, h.any_project);
+        let (sessions, project, any_project, headless) =
+            (h.session.into_iter().collect(), h.project, h.any_project, h.headless);
         let configured_roots = stage.config.session_roots();
-        let wanted =
-            Wanted { sessions, project, any_project, configured: configured_roots, ..Wanted::default() };
+        let wanted = Wanted {
+            sessions,
+            project,
+            any_project,
+            headless,
+            configured: configured_roots,
+            ..Wanted::default()
+        };
         let read = read::Options { agent: from, wanted, read: ReadOptions::default(), ..Default::default() };
         let (project, title, dry_run, register) = (h.into, h.title, h.dry_run, h.register);
         let target = WriteOptions { project, title, dry_run, register, ..WriteOptions::default() };

@@ -430,6 +430,9 @@ pub struct Selection {
     /// Every session that matches, one after another
     #[arg(long)]
     pub all: bool,
+    /// Take the newest session even if it was made without a terminal (claude -p, codex exec)
+    #[arg(long)]
+    pub headless: bool,
     /// Sessions updated since then: 7d, 12h, 30m, a date, or an RFC 3339 time
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,

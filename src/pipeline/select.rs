@@ -31,6 +31,8 @@ pub struct Wanted {
     pub any_project: bool,
     /// Every session that matches, the oldest first.
     pub all: bool,
+    /// The newest one, even if it was made without a terminal.
+    pub headless: bool,
     /// Changed at this time or later: `7d`, `12h`, `30m`, a date, an RFC 3339 time.
     pub since: Option<String>,
     /// Changed before this time; a date stands for its end.
@@ -369,6 +371,7 @@ impl<'s> Search<'s> {
         candidates.sort_by(newest_first);
         let mut chosen = Vec::new();
         let mut elsewhere: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        let (mut unsaid, mut headless) = (0, 0);
         for candidate in candidates {
             if !self.in_time(&candidate.found) {
                 continue;
@@ -381,11 +384,21 @@ impl<'s> Search<'s> {
                     continue;
                 }
             };
-            if !peek.conversation || peek.subagent || is_own(&peek) {
+            if peek.subagent || is_own(&peek) {
                 continue;
             }
             if !self.wanted.any_project && !store.belongs(&candidate.found, &peek, &self.project) {
-                *elsewhere.entry(peek.started_in.clone().unwrap_or_default()).or_default() += 1;
+                if peek.conversation {
+                    *elsewhere.entry(peek.started_in.clone().unwrap_or_default()).or_default() += 1;
+                }
+                continue;
+            }
+            if !peek.conversation {
+                unsaid += 1;
+                continue;
+            }
+            if peek.headless && !self.wanted.headless && !self.wanted.all {
+                headless += 1;
                 continue;
             }
             chosen.push(candidate.chosen());
@@ -403,10 +416,27 @@ impl<'s> Search<'s> {
                 _ => " in that time",
             };
             let error = self.nothing(&format!("no session{project}{time}"), &shelves);
-            return Err(match elsewhere.is_empty() {
-                true => error,
-                false => error.with_hint(self.elsewhere(&elsewhere)),
+            return Err(if headless > 0 {
+                error.with_hint(format!("{} made without a terminal: --headless", counted(headless)))
+            } else if !elsewhere.is_empty() {
+                error.with_hint(self.elsewhere(&elsewhere))
+            } else if unsaid > 0 {
+                error.with_hint(format!(
+                    "{} hold no prompt, so there is nothing to hand over",
+                    counted(unsaid)
+                ))
+            } else {
+                error
             });
+        }
+        if headless > 0 {
+            report.say(&format!(
+                "passed over {} made without a terminal: --headless takes them",
+                counted(headless)
+            ));
+        }
+        if unsaid > 0 && !self.wanted.all {
+            report.say(&format!("passed over {} without a prompt", counted(unsaid)));
         }
         // an archive reads in the order in which it grew
         chosen.reverse();
@@ -436,6 +466,11 @@ impl<'s> Search<'s> {
         Error::failed(format!("{what}; looked in {}", places.join(", ")))
             .with_hint("name a file, or another folder with --root DIR")
     }
+}
+
+/// So many sessions, in words.
+fn counted(sessions: u64) -> String {
+    if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
 impl Candidate {
