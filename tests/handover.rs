@@ -123,6 +123,39 @@ fn the_line_that_resumes_is_not_lost_with_stdout_closed() {
 }
 
 #[test]
+fn a_record_that_was_cut_ends_every_stage() {
+    for dropped in ["null", "\"branch\""] {
+        let stream = format!(
+            concat!(
+                "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"a\",\"source_agent\":\"claude\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"user\",\"content\":\"hello\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"assistant\",\"dropped\":{},\"origin\":null,\"seq\":2,\"turn\":1,",
+                "\"line\":2,\"part\":null,\"group\":\"g\",\"timestamp\":null,\"content\":\"cut he\n",
+                "{{\"type\":\"end\"}}\n"
+            ),
+            dropped
+        );
+        for command in [
+            "relay-pair",
+            "relay-pair --check",
+            "relay-trim --budget 8000",
+            "relay-summarize",
+            "relay-summarize --format md",
+            "relay-redact",
+            "relay-redact --check",
+            "relay-write jsonl",
+            "relay-write codex --project .",
+            "relay-write claude --project .",
+        ] {
+            let sandbox = Sandbox::new();
+            let out = sandbox.shell(command).stdin(stream.clone()).run().expect_code(3);
+            assert!(out.errors().contains("stdin:3: the record is not whole"), "{command}: {}", out.errors());
+            assert_eq!(rollouts(&sandbox), Vec::<PathBuf>::new(), "{command}");
+        }
+    }
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let sandbox = Sandbox::new();
     let path = store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
