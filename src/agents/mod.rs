@@ -176,6 +176,8 @@ pub struct Found {
     pub id: String,
     /// Time of last change.
     pub updated: SystemTime,
+    /// Bytes of the file.
+    pub bytes: u64,
     /// Title, where the store keeps an index of them.
     pub title: Option<String>,
     /// The place in which it was found; `None` for a file that the user named.

@@ -172,6 +172,10 @@ const SHOWN: usize = 200;
 
 /// The beginning of what the human says in a text, on one line.
 pub(in crate::agents) fn shown(text: &str) -> Option<String> {
+    // what an earlier relay wrote in front
+    if text.starts_with("[relay note relay_") {
+        return None;
+    }
     let said = said(text);
     let human = said.iter().filter(|s| s.by.is_none()).flat_map(|s| s.text.split_whitespace());
     let mut line = String::new();

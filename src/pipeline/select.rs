@@ -115,6 +115,35 @@ pub fn select(
     Ok(chosen)
 }
 
+/// Every session of the agents in the wanted time, the one changed last first.
+pub(super) fn every(
+    agents: &[&'static dyn Agent],
+    wanted: &Wanted,
+    world: &World,
+    report: &mut dyn Report,
+) -> Result<Vec<(&'static dyn Agent, Found)>> {
+    let search = Search::new(agents, wanted, world)?;
+    let mut all: Vec<Candidate> = Vec::new();
+    for Shelf { agent, sessions } in search.shelves(report)? {
+        let in_time = sessions.into_iter().filter(|found| search.in_time(found));
+        all.extend(in_time.map(|found| Candidate { agent, found }));
+    }
+    all.sort_by(newest_first);
+    Ok(all.into_iter().map(|candidate| (candidate.agent, candidate.found)).collect())
+}
+
+/// The project that is meant.
+pub(super) fn project(wanted: &Wanted, world: &World) -> PathBuf {
+    let project = match &wanted.project {
+        // of another machine: there is no such folder here
+        Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
+        Some(project) => world.resolve(project),
+        None => world.directory().to_owned(),
+    };
+    // sessions outlive their directories: one that is gone is taken by its name
+    project.canonicalize().unwrap_or(project)
+}
+
 struct Search<'s> {
     agents: &'s [&'static dyn Agent],
     wanted: &'s Wanted,
@@ -127,20 +156,13 @@ struct Search<'s> {
 
 impl<'s> Search<'s> {
     fn new(agents: &'s [&'static dyn Agent], wanted: &'s Wanted, world: &'s World) -> Result<Search<'s>> {
-        let project = match &wanted.project {
-            // of another machine: there is no such folder here
-            Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
-            Some(project) => world.resolve(project),
-            None => world.directory().to_owned(),
-        };
         Ok(Search {
             agents,
             wanted,
             world,
             since: wanted.since.as_deref().map(|text| time("--since", text, false, world)).transpose()?,
             until: wanted.until.as_deref().map(|text| time("--until", text, true, world)).transpose()?,
-            // sessions outlive their directories: one that is gone is taken by its name
-            project: project.canonicalize().unwrap_or(project),
+            project: project(wanted, world),
         })
     }
 
@@ -194,7 +216,8 @@ impl<'s> Search<'s> {
             let id = self.agents.iter().find_map(|agent| agent.store().id_of(&path)).unwrap_or_default();
             let updated = metadata.modified().unwrap_or(std::time::SystemTime::UNIX_EPOCH);
             let place = self.wanted.root.as_deref().map(|root| self.world.resolve(root));
-            let found = Found { path, id, updated, title: None, place };
+            let bytes = metadata.len();
+            let found = Found { path, id, updated, bytes, title: None, place };
             return Ok(Chosen { agent: claimed, from: From::File(found) });
         }
         let shelves = match shelves {

@@ -536,6 +536,7 @@ mod tests {
             path: rollout(A),
             id: A.to_owned(),
             updated: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+            bytes: 1,
             title: None,
             place: None,
         };
