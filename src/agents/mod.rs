@@ -176,6 +176,8 @@ pub struct Found {
     pub id: String,
     /// Time of last change.
     pub updated: SystemTime,
+    /// Bytes of the file.
+    pub bytes: u64,
     /// Title, where the store keeps an index of them.
     pub title: Option<String>,
     /// The place in which it was found; `None` for a file that the user named.
@@ -191,8 +193,12 @@ pub struct Peek {
     pub working_directory: Option<PathBuf>,
     /// Title given by the user or the client.
     pub title: Option<String>,
-    /// Whether it holds any prompt or answer.
+    /// Whether it holds any prompt of a human, or an answer.
     pub conversation: bool,
+    /// The beginning of the first prompt, as the human typed it, on one line.
+    pub prompt: Option<String>,
+    /// Whether it was made by a run without a terminal, which the client's own list leaves out.
+    pub headless: bool,
     /// Whether it is a subagent's.
     pub subagent: bool,
 }

@@ -167,6 +167,30 @@ pub(in crate::agents) fn said(text: &str) -> Vec<Said<'_>> {
     found
 }
 
+/// So many letters of a prompt are shown where sessions are listed.
+const SHOWN: usize = 200;
+
+/// The beginning of what the human says in a text, on one line.
+pub(in crate::agents) fn shown(text: &str) -> Option<String> {
+    // what an earlier relay wrote in front
+    if text.starts_with("[relay note relay_") {
+        return None;
+    }
+    let said = said(text);
+    let human = said.iter().filter(|s| s.by.is_none()).flat_map(|s| s.text.split_whitespace());
+    let mut line = String::new();
+    for word in human {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.chars().count() > SHOWN {
+            return Some(line.chars().take(SHOWN - 1).chain(['…']).collect());
+        }
+    }
+    (!line.is_empty()).then_some(line)
+}
+
 /// The kind of a text of the client as a whole, or `None` where the human speaks in it.
 pub(in crate::agents) fn kind(text: &str) -> Option<Harness> {
     let said = said(text);

@@ -22,6 +22,7 @@
 mod config;
 mod dispatch;
 mod hand;
+mod list;
 mod progress;
 mod redact;
 mod size;
@@ -33,6 +34,7 @@ mod write;
 pub use config::{Agent as AgentConfig, Config};
 pub use dispatch::{COMMANDS, dispatched};
 pub use hand::Handing;
+pub use list::Listing;
 pub use redact::Redaction;
 pub use size::{Amount, amount, positive, seconds, size};
 pub use summarize::Summarizing;
@@ -137,6 +139,15 @@ pub fn is_fed() -> bool {
     let stdin = io::stdin();
     let pipe = std::fs::metadata("/dev/stdin").is_ok_and(|kind| kind.file_type().is_fifo());
     pipe && rustix::io::ioctl_fionread(&stdin).is_ok_and(|waiting| waiting > 0)
+}
+
+/// Columns of the terminal that standard output is; `None` when it is none.
+pub fn columns() -> Option<usize> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    Some(terminal_size::terminal_size_of(stdout).map_or(80, |(width, _)| usize::from(width.0)))
 }
 
 /// Standard output. On a terminal, what could harm it is escaped.
@@ -430,6 +441,9 @@ pub struct Selection {
     /// Every session that matches, one after another
     #[arg(long)]
     pub all: bool,
+    /// Take the newest session even if it was made without a terminal (claude -p, codex exec)
+    #[arg(long)]
+    pub headless: bool,
     /// Sessions updated since then: 7d, 12h, 30m, a date, or an RFC 3339 time
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,

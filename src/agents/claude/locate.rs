@@ -7,7 +7,7 @@
 
 use crate::agents::files::{self, Seen};
 use crate::agents::paths::is_of;
-use crate::agents::{Found, Peek, Store};
+use crate::agents::{Found, Peek, Store, speech};
 use crate::json::{Tape, Value};
 use crate::record::{Problems, Result};
 use crate::stream::World;
@@ -119,7 +119,7 @@ impl Store for Sessions {
             if let Ok(value) = tape.parse(line) {
                 glance.line(value);
             }
-            match glance.main && glance.started_in.is_some() {
+            match glance.prompt.is_some() && glance.started_in.is_some() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -140,6 +140,8 @@ impl Store for Sessions {
             // nothing said in 16 MiB, and more to come: rather offered than hidden
             conversation: glance.main || glance.sidechain || (went_on && glance.long),
             subagent: glance.sidechain && !glance.main,
+            prompt: glance.prompt,
+            headless: glance.headless,
         })
     }
 
@@ -209,6 +211,8 @@ struct Glance {
     ai_title: Option<String>,
     /// A prompt or an answer of the session itself.
     main: bool,
+    prompt: Option<String>,
+    headless: bool,
     /// One of a subagent inside the file (1.0).
     sidechain: bool,
     /// Other tree lines, as a session without a word may have them at its beginning.
@@ -225,16 +229,44 @@ impl Glance {
         }
         let Some(kind) = text("type") else { return };
         match &*kind.decode() {
-            "user" | "assistant" if line.get("message").is_some() => {
+            kind @ ("user" | "assistant") if line.get("message").is_some() => {
+                self.headless |= text("entrypoint").is_some_and(|how| how.starts_with("sdk-"));
                 match line.get("isSidechain").and_then(|v| v.bool()) {
                     Some(true) => self.sidechain = true,
-                    _ => self.main = true,
+                    _ if kind == "assistant" => self.main = true,
+                    _ => self.user(line),
                 }
             }
             "custom-title" => self.custom_title = title(text("customTitle")).or(self.custom_title.take()),
             "ai-title" => self.ai_title = title(text("aiTitle")).or(self.ai_title.take()),
             _ => self.long |= text("uuid").is_some(),
         }
+    }
+}
+
+/// So many bytes of a prompt are looked at.
+const LOOKED: usize = 16 << 10;
+
+impl Glance {
+    fn user(&mut self, line: Value<'_>) {
+        let says = |key: &str| line.get(key).and_then(|v| v.bool()) == Some(true);
+        let Some(content) = line.get("message").and_then(|m| m.get("content")) else { return };
+        if says("isCompactSummary") || content.items().any(|block| block.get("tool_use_id").is_some()) {
+            self.main = true;
+            return;
+        }
+        if says("isMeta") {
+            return;
+        }
+        let blocks = content.items().filter_map(|block| block.get("text").and_then(|t| t.text()));
+        for text in content.text().into_iter().chain(blocks) {
+            if let Some(shown) = speech::shown(&text.head(LOOKED)) {
+                self.main = true;
+                self.prompt.get_or_insert(shown);
+            }
+        }
+        // a picture alone is a prompt, too
+        self.main |= content.items().any(|block| block.get("source").is_some());
     }
 }
 

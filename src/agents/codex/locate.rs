@@ -8,7 +8,7 @@
 
 use crate::agents::files::{self, Seen};
 use crate::agents::paths::is_of;
-use crate::agents::{Found, Peek, Store};
+use crate::agents::{Found, Peek, Store, speech};
 use crate::json::{Tape, Value};
 use crate::record::{Error, Problems, Result};
 use crate::stream::{Lines, World, decompressed};
@@ -187,6 +187,8 @@ impl Store for Sessions {
             title: found.title.clone(),
             conversation: glance.conversation,
             subagent: glance.subagent,
+            prompt: glance.prompt,
+            headless: glance.headless,
         })
     }
 
@@ -247,6 +249,9 @@ impl Store for Sessions {
     }
 }
 
+/// So many bytes of a prompt are looked at.
+const LOOKED: usize = 16 << 10;
+
 /// What the beginning of a rollout tells.
 #[derive(Debug, Default)]
 struct Glance {
@@ -254,6 +259,8 @@ struct Glance {
     subagent: bool,
     parent: Option<String>,
     conversation: bool,
+    prompt: Option<String>,
+    headless: bool,
 }
 
 /// Looks into a rollout as far as its head and, with `conversation`, the first prompt or answer.
@@ -266,7 +273,7 @@ fn glance(path: &Path, conversation: bool) -> Result<Glance> {
     let went_on = files::head(source, |line| {
         let Ok(line) = tape.parse(line) else { return ControlFlow::Continue(()) };
         met |= glance.line(line, met);
-        match met && glance.directory.is_some() && (glance.conversation || !conversation) {
+        match met && glance.directory.is_some() && (glance.prompt.is_some() || !conversation) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -294,6 +301,7 @@ impl Glance {
         match (kind.as_deref(), payload) {
             (Some("session_meta"), Some(meta)) if !met => {
                 self.directory = text(meta, "cwd");
+                self.headless = text(meta, "source").as_deref() == Some("exec");
                 let spawned =
                     meta.get("source").and_then(|s| s.get("subagent").or_else(|| s.get("subAgent")));
                 self.subagent =
@@ -351,9 +359,11 @@ impl Glance {
                 if let (None, Some((directory, _))) = (&self.directory, directory) {
                     self.directory = Some(directory.to_owned());
                 }
-            } else if text.starts_with("<user_instructions>") || text.starts_with("# AGENTS.md instructions")
-            {
-                said = false;
+            } else if role.as_deref() == Some("user") {
+                match speech::shown(&text.head(LOOKED)) {
+                    Some(shown) => _ = self.prompt.get_or_insert(shown),
+                    None => said = false,
+                }
             }
         }
         self.conversation |= said;
@@ -526,6 +536,7 @@ mod tests {
             path: rollout(A),
             id: A.to_owned(),
             updated: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+            bytes: 1,
             title: None,
             place: None,
         };
