@@ -107,7 +107,7 @@ fn first<'a>(input: Value<'a>, keys: &[&str]) -> Option<Value<'a>> {
 }
 
 fn text(value: Value<'_>, limit: usize) -> Option<String> {
-    value.text().map(|t| t.head(limit).into_owned())
+    value.text().map(|t| super::head(t, limit))
 }
 
 impl Call {
@@ -116,7 +116,7 @@ impl Call {
         let mut call = Call::default();
         if let Some(text) = input.text() {
             // free-form input: a patch, or a program of the tool's own
-            let text = text.head(COMMAND);
+            let text = super::head(text, COMMAND);
             call.patch(&text, directory);
             push(&mut call.texts, &text);
             return call;

@@ -45,7 +45,8 @@ mod tests;
 
 use super::Filter;
 use super::ends::tail;
-use crate::json::{Tape, Value, write_string};
+use super::redact::detect::cut_before;
+use crate::json::{Tape, Text, Value, write_string};
 use crate::record::{
     Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session,
     Status, number, with_fields,
@@ -586,6 +587,15 @@ fn scan<'t>(record: &Record<'t>, tape: &'t mut Tape) -> Result<Value<'t>> {
     tape.parse_opaque(record.line(), &["extra"]).map_err(|e| Error::shape(e.to_string()))
 }
 
+/// The beginning of a text, whole words of about `limit` bytes: half a secret is none to relay-redact.
+fn head(text: Text<'_>, limit: usize) -> String {
+    let mut head = text.head(limit).into_owned();
+    if text.raw().len() > limit && head.len() + 4 > limit {
+        head.truncate(cut_before(None, &head, head.len().saturating_sub(1)));
+    }
+    head
+}
+
 /// The beginning and the end of a record's content: what a run says last is how it went.
 fn ends(value: Value<'_>) -> String {
     let mut text = content(value, LOOKED);
@@ -612,7 +622,7 @@ fn instructions(text: &str) -> Vec<String> {
 fn content(value: Value<'_>, limit: usize) -> String {
     let Some(content) = value.get("content") else { return String::new() };
     if let Some(text) = content.text() {
-        return text.head(limit).into_owned();
+        return head(text, limit);
     }
     let mut out = String::new();
     for block in content.items() {
@@ -622,7 +632,7 @@ fn content(value: Value<'_>, limit: usize) -> String {
             if !out.is_empty() {
                 out.push('\n');
             }
-            out.push_str(&text.head(limit - out.len().min(limit)));
+            out.push_str(&head(text, limit - out.len().min(limit)));
         }
     }
     out

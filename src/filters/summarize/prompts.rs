@@ -4,6 +4,7 @@ use super::findings::{self, is_heading, plain};
 use super::terms;
 use super::words::{is_offer, is_reversal, is_rule, is_wide, without_reversals};
 use super::work::one_line;
+use crate::filters::redact::detect::{cut_after, cut_before};
 use crate::filters::typed::Lines;
 use std::collections::{HashMap, HashSet};
 
@@ -348,7 +349,8 @@ pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
     if text.len() <= head + tail + 8 {
         return text.to_owned();
     }
-    let (start, end) = (floor(text, head), floor(text, text.len() - tail));
+    // no word is cut: half a secret is none to relay-redact
+    let (start, end) = (cut_before(None, text, head), cut_after(None, text, text.len() - tail));
     format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
 }
 
@@ -433,7 +435,7 @@ mod tests {
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 漢字");
+        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 字");
         assert_eq!(clipped(" short ", 2, 2), "short");
     }
 }

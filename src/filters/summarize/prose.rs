@@ -6,6 +6,7 @@ use super::terms;
 use super::words::Section;
 use super::work::one_line;
 use super::{content, scan};
+use crate::filters::redact::detect::cut_before;
 use crate::json::Tape;
 use crate::record::{Kind, Reason, Record, Result, Role};
 use crate::stream::{Queue, Runner};
@@ -116,7 +117,7 @@ pub(super) fn verified(
             break;
         }
         let end = prose.rfind(['\n', '.', '。']).unwrap_or(prose.len());
-        prose.truncate(floor(&prose, end.max(prose.len() / 2)));
+        prose.truncate(cut_before(None, &prose, end.max(prose.len() / 2)));
         prose.push('…');
     }
     let plain = one_line(&prose);

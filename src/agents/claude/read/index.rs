@@ -60,6 +60,8 @@ pub(super) mod bit {
     pub(in super::super) const RESCUED: u32 = 1 << 14;
     /// The record is not the plain line: see [`super::Index::patches`].
     pub(in super::super) const PATCHED: u32 = 1 << 15;
+    /// What decides where the content of a line stands: its kind, and the bits that find content elsewhere.
+    pub(in super::super) const FORM: u32 = 7 | LOCAL_COMMAND | QUEUED | SUMMARY | NOTE;
     /// A later line has the same id and stands in this one's place, or an earlier one does.
     pub(in super::super) const SUPERSEDED: u32 = 1 << 16;
     /// The client's own "No response requested.".
@@ -669,7 +671,8 @@ impl Index {
             None if is_tree && !self.lenient => self.hasher.hash_one("undefined".as_bytes()),
             None if is_tree => {
                 self.set(at, bit::NO_ID);
-                let parent = self.previous;
+                let named = fields.parent.filter(|id| !id.is_empty()).map(|id| self.hash(id));
+                let parent = named.and_then(|id| self.find(id)).unwrap_or(self.previous);
                 self.change(at, |e| e.parent = parent);
                 if !self.entry(at).has(bit::SIDECHAIN) {
                     self.previous = at;
@@ -733,7 +736,11 @@ impl Index {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
             // how its bytes are read is a matter of the place too
-            let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            let mut bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            if (was.bits ^ new.bits) & bit::FORM != 0 {
+                // records made as for the last line would not give the first one back
+                bits |= bit::PATCHED;
+            }
             *e = Entry { id, message, length, parent, bits, ..new };
         });
         if self.lenient && parent == NONE && was.parent != NONE && was.is_node() {

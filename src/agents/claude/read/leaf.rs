@@ -76,7 +76,7 @@ impl Planner<'_> {
             (Chosen::Rewound, _) | (_, None) => {}
             (Chosen::Named, Some(last)) => {
                 // it is above the last line, but a parent between them is missing
-                if self.is_below(last, client) {
+                if self.is_below(last, client)? {
                     self.say_late(client);
                     leaf.at = last;
                 }
@@ -304,21 +304,22 @@ impl Planner<'_> {
         out
     }
 
-    /// Whether a line descends from another one, as far as its parents are in the file; behind a missing one
-    /// file order decides.
-    fn is_below(&self, below: u32, above: u32) -> bool {
+    /// Whether a line descends from another one in the views but `exact`, which go on where a parent is missing.
+    fn is_below(&mut self, below: u32, above: u32) -> Result<bool> {
         let mut at = below;
         for _ in 0..=self.count() {
             if at == above {
-                return true;
+                return Ok(true);
             }
-            match self.parent(at) {
-                NONE => return false,
-                DANGLING => return above < at,
-                parent => at = parent,
+            at = match self.parent(at) {
+                DANGLING => self.above_gap(at)?,
+                parent => parent,
+            };
+            if at >= DANGLING {
+                break;
             }
         }
-        false
+        Ok(false)
     }
 
     /// Whether `above` is `below` or one of its ancestors.

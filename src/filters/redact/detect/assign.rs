@@ -29,8 +29,8 @@ pub(super) const TAILS: &[&str] = &[
 pub(super) const EXACT_TAILS: &[&str] =
     &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
 
-/// The shortest value that is taken.
-const SHORTEST: usize = 8;
+/// The shortest value that is taken; of what is no password, eight.
+const SHORTEST: usize = 6;
 
 /// The longest value that is taken: keys with their certificates in one line are shorter.
 const LONGEST: usize = 64 << 10;
@@ -243,6 +243,11 @@ impl Names {
             }
         }
         Ok(Names { words: AhoCorasick::new(words)?, meanings })
+    }
+
+    /// Whether a name is that of something public.
+    pub(super) fn is_public(&self, name: &[u8]) -> bool {
+        self.name(name).public
     }
 
     /// What is said of a name.
@@ -785,7 +790,14 @@ fn judge(
     if value.len() < SHORTEST || value.len() > LONGEST {
         return;
     }
-    if value.iter().any(|byte| !(33..127).contains(byte))
+    if value.len() < 8 && (says != Says::Password || Mix::of(value).kinds() < 3) {
+        return;
+    }
+    let spaced = quoted && value.contains(&b' ');
+    if spaced && !phrase(name, says, between, value) {
+        return;
+    }
+    if value.iter().any(|byte| !((33..127).contains(byte) || spaced && *byte == b' '))
         || value::lookup(value)
         || value::placeholder(value)
         || value::path(value)
@@ -822,7 +834,7 @@ fn judge(
     }
     // A field of a connection string or the argument of a flag is a value, no code.
     let field = byte(text, to) == b';' && before(text, from.saturating_sub(name.length + 1)) == b';';
-    if !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
+    if !spaced && !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
         return;
     }
     let id = if between == Between::Blank
@@ -850,6 +862,107 @@ fn judge(
     scan.named(id, from, to, Confidence::Medium);
 }
 
+/// Whether words in quotes are a pass phrase or a password with spaces, and no sentence.
+fn phrase(name: &Name, says: Says, between: Between, value: &[u8]) -> bool {
+    /// What sentences about passwords cannot do without.
+    const SENTENCE: &[&str] = &[
+        "the",
+        "and",
+        "for",
+        "was",
+        "are",
+        "has",
+        "its",
+        "but",
+        "you",
+        "your",
+        "from",
+        "with",
+        "not",
+        "were",
+        "which",
+        "should",
+        "would",
+        "must",
+        "can",
+        "will",
+        "this",
+        "that",
+        "when",
+        "have",
+        "use",
+        "set",
+        "get",
+        "new",
+        "old",
+        "password",
+        "passwords",
+        "passphrase",
+        "passwort",
+        "secret",
+        "secrets",
+        "token",
+        "tokens",
+        "key",
+        "keys",
+        "enter",
+        "invalid",
+        "required",
+        "confirm",
+        "forgot",
+        "reset",
+        "current",
+        "wrong",
+        "incorrect",
+        "minimum",
+        "characters",
+        "missing",
+        "user",
+        "login",
+        "account",
+        "value",
+        "string",
+        "field",
+        "here",
+        "change",
+        "hash",
+        "und",
+        "der",
+        "die",
+        "das",
+        "les",
+        "des",
+        "una",
+        "los",
+        "del",
+        "por",
+        "para",
+        "est",
+        "pas",
+        "het",
+        "een",
+    ];
+    if !matches!(says, Says::Password | Says::Secret)
+        || !matches!(between, Between::Equals | Between::Colon | Between::Tag)
+        || value.first() == Some(&b' ')
+        || value.last() == Some(&b' ')
+    {
+        return false;
+    }
+    let parts = || value.split(|&byte| byte == b' ');
+    let count = parts().count();
+    if parts().any(|part| SENTENCE.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))) {
+        return false;
+    }
+    let odd = |part: &&[u8]| part.len() >= 5 && !value::words(part) && Mix::of(part).kinds() >= 2;
+    if value.len() >= 10 && count <= 12 && parts().filter(odd).count() * 2 >= count {
+        return true;
+    }
+    let least = if name.ends(&["phrase"]) { 3 } else { 4 };
+    let word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_lowercase);
+    says == Says::Password && (least..=16).contains(&count) && value.len() >= 16 && parts().all(word)
+}
+
 /// Whether a value may be the secret of a name that says so.
 fn fits(says: Says, between: Between, value: &[u8], quoted: bool, closed: bool) -> bool {
     let mix = Mix::of(value);
@@ -868,7 +981,10 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool, closed: bool) 
             let code =
                 !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
             let stated = closed && !quoted && value.len() >= 12 && mix.kinds() >= 2;
-            !code && (strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
+            // a number is one only where it is given like a text
+            let number = quoted && loose && mix.digit == value.len() && value.len() >= 8;
+            !code
+                && (number || strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
         }
         Says::Secret | Says::Header => {
             let least = if loose { 10 } else { 16 };

@@ -5,9 +5,9 @@ use crate::filters::redact::detect::{blocks, shell};
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
-    Rule::hand("pem-private-key", &["-----BEGIN "], blocks::pem)
+    Rule::hand("pem-private-key", &["-----BEGIN ", "-----END "], blocks::pem)
         .from("RFC 7468; OpenSSH PROTOCOL.key; RFC 9580 (armor)")
-        .yes(&["{pem}", "{pem-escaped}", "{pem-twice}", "{pem-crlf}", "{pem-numbered}", "{pem-diff}", "{pem-openssh}", "{pem-cut}"])
+        .yes(&["{pem}", "{pem-escaped}", "{pem-twice}", "{pem-crlf}", "{pem-numbered}", "{pem-diff}", "{pem-openssh}", "{pem-cut}", "and «{pem-tail}»"])
         .no(&["-----BEGIN CERTIFICATE-----\n{b64:64}\n{b64:64}\n-----END CERTIFICATE-----", "-----BEGIN PRIVATE KEY----- and so on, and then -----END PRIVATE KEY-----"]),
     Rule::hand("pem-in-base64", &["LS0tLS1CRUdJTi"], blocks::pem_in_base64)
         .from("RFC 7468 in RFC 4648, as environment variables and Kubernetes hold keys")

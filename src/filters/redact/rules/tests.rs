@@ -23,6 +23,7 @@ const MADE: &[&str] = &[
     "pem-numbered",
     "pem-diff",
     "pem-cut",
+    "pem-tail",
     "pem-base64",
 ];
 
@@ -140,6 +141,10 @@ impl Maker {
             "pem-crlf" => self.key("", none, "\r\n", true),
             "pem-numbered" => self.key("", |n| format!("{n:6}→"), "\n", true),
             "pem-diff" => self.key("", |_| "+".to_owned(), "\n", true),
+            "pem-tail" => {
+                let key = self.key("", none, "\n", true);
+                key.lines().skip(5).collect::<Vec<_>>().join("\n")
+            }
             "pem-cut" => self.key("", none, "\n", false),
             "pem-base64" => {
                 let key = self.key("", none, "\n", true);
