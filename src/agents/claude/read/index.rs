@@ -750,17 +750,22 @@ impl Index {
             return;
         }
         self.cut.remove(&first);
-        if let Some(p) = self.pending.iter().position(|(at, _)| *at == last) {
-            let (_, hash) = self.pending.swap_remove(p);
-            self.pending.push((first, hash));
-        } else {
-            self.pending.retain(|(at, _)| *at != first);
+        // what waits for the place's older parent is passed over when it is resolved
+        if let Some(newest) = self.pending.last_mut().filter(|(at, _)| *at == last) {
+            newest.0 = first;
         }
     }
 
     /// Parents that stand behind their children.
     fn resolve(&mut self) {
-        for (at, hash) in std::mem::take(&mut self.pending) {
+        let mut pending = std::mem::take(&mut self.pending);
+        // stable, so that the last one of a line is its newest
+        pending.sort_by_key(|(at, _)| *at);
+        for of_line in pending.chunk_by(|a, b| a.0 == b.0) {
+            let Some(&(at, hash)) = of_line.last().filter(|(at, _)| self.entry(*at).parent == DANGLING)
+            else {
+                continue;
+            };
             let parent = self.find(hash).unwrap_or(DANGLING);
             self.change(at, |e| e.parent = parent);
             if parent == DANGLING {
