@@ -3,6 +3,7 @@
 use super::Confidence;
 use super::bytes::{Set, before, blanks, byte, part, starts};
 use super::scan::Scan;
+use super::tables;
 use super::value::{self, Mix};
 use crate::filters::redact::rules::{Rule, Shape};
 use aho_corasick::{AhoCorasick, BuildError};
@@ -23,11 +24,42 @@ pub(super) const TAILS: &[&str] = &[
     "credentials",
     "creds",
     "private_key_id",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "contraseña",
+    "mot de passe",
+    "senha",
+    "clave",
+    "palavra-passe",
+    "parola d'ordine",
+    "wachtwoord",
+    "psk",
+    "bindpw",
+    "rootpw",
+    "masterauth",
 ];
 
 /// Ends of names that are looked for as they stand.
-pub(super) const EXACT_TAILS: &[&str] =
-    &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
+pub(super) const EXACT_TAILS: &[&str] = &[
+    "_PAT",
+    "密码",
+    "密碼",
+    "密钥",
+    "口令",
+    "令牌",
+    "秘钥",
+    "passCode",
+    "userPass",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "암호",
+    "пароль",
+    "Пароль",
+    "ПАРОЛЬ",
+    "Key Content",
+];
 
 /// The shortest value that is taken; of what is no password, eight.
 const SHORTEST: usize = 6;
@@ -64,6 +96,40 @@ enum Between {
     /// Only blanks, as behind a flag.
     Blank,
 }
+
+/// Ends of names of passwords.
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "密码",
+    "密碼",
+    "口令",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "contraseña",
+    "mot de passe",
+    "senha",
+    "clave",
+    "palavra-passe",
+    "parola d'ordine",
+    "wachtwoord",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "암호",
+    "пароль",
+    "Пароль",
+    "ПАРОЛЬ",
+    "psk",
+    "bindpw",
+    "rootpw",
+    "masterauth",
+    "key content",
+];
 
 /// Words of names of something public, where a word of the name begins.
 const PUBLIC: &[&str] = &[
@@ -205,6 +271,7 @@ const QUALIFIED: &[&str] = &[
     "user_token",
     "usertoken",
     "functions",
+    "validation",
 ];
 
 /// What a word in a name says.
@@ -327,7 +394,7 @@ impl Name {
             return None;
         }
         let name = self.bytes();
-        if self.ends(&["password", "passwd", "passphrase", "pwd", "密码", "口令", "passcode"]) {
+        if self.ends(PASSWORDS) {
             return Some(Says::Password);
         }
         // `PASS: name` is what test runners print.
@@ -386,7 +453,7 @@ pub(super) fn may_follow(byte: u8) -> bool {
             | b','
             | b'`'
             | b'_'
-            | b'0'..=b'9' | b'?' | 0xe4 | 0xe6 | 0xef
+            | b'0'..=b'9' | b'?' | b'\n' | b'\r' | b'*' | 0xe2..=0xef | 0xd0 | 0xd1
     )
 }
 
@@ -399,13 +466,20 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
     }
     // Most keywords are words of a sentence or a bare name: seen without looking at the name.
     if next == b' ' {
-        let to = blanks(text, end, 8);
-        let verb = starts(text, to, b"is ") || starts(text, to, b"is:") || starts(text, to, b"was ");
-        let sign = matches!(byte(text, to), b'=' | b':' | b'|' | b'!' | 0xe4 | 0xe6 | 0xef);
-        if !verb && !sign && !flag(text, at) && !login(text, at) {
+        let to = blanks(text, end, 24);
+        let sign =
+            matches!(byte(text, to), b'=' | b':' | b'|' | b'!' | b',' | b'{' | b'\n' | b'\r' | 0xc2..=0xef);
+        let other = || {
+            flag(text, at)
+                || login(text, at)
+                || ordered(text, at, end)
+                || of_something(text, at, end).is_some()
+        };
+        if verb(text, to).is_none() && !sign && !other() {
             return;
         }
     }
+    tables::column(scan, at, end);
     let Some(tail) = suffix(text, end) else { return };
     let Some((from, between)) = separator(text, at, tail) else { return };
     let start = name_start(text, at);
@@ -433,7 +507,8 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
         }
     }
     let name = scan.names.name(part(text, first, end));
-    let Some(says) = name.says() else { return };
+    let login = between == Between::Blank && part(text, start, end) == b"PASS";
+    let Some(says) = name.says().or(login.then_some(Says::Password)) else { return };
     judge(scan, &name, says, between, from, to, quoted);
 }
 
@@ -523,6 +598,16 @@ fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
         "pplx",
         "sql",
         "redis",
+        "store",
+        "key",
+        "require",
+        "zip",
+        "bind",
+        "ldap",
+        "wifi",
+        "guest",
+        "git",
+        "web",
     ];
     let head = part(text, start, at);
     let ends = |word: &str| {
@@ -595,12 +680,93 @@ fn quote(text: &[u8], at: usize) -> Option<(usize, u8)> {
     (backslashes < 8 && matches!(mark, b'"' | b'\'' | b'`')).then_some((backslashes, mark))
 }
 
+/// Verbs between a password and what it is, in the languages of [`TAILS`].
+const VERBS: &[&str] = &[
+    "is", "was", "es", "est", "ist", "lautet", "é", "è", "是", "为", "為", "は", "는", "은", "—", "–", "->",
+    "=>",
+];
+
+/// Behind the verb of a sentence at an offset.
+fn verb(text: &[u8], at: usize) -> Option<usize> {
+    VERBS.iter().find_map(|verb| {
+        let to = at + verb.len();
+        let ends = verb.len() > 2 && !verb.is_ascii() || matches!(byte(text, to), b' ' | b':' | b'"' | b'\'');
+        (starts(text, at, verb.as_bytes()) && ends).then_some(to)
+    })
+}
+
+/// Whether a name is one whose value follows behind a blank: a line of a configuration, the argument of a command.
+fn ordered(text: &[u8], at: usize, end: usize) -> bool {
+    const LINES: &[&str] = &["requirepass", "masterauth", "bindpw", "rootpw"];
+    const COMMANDS: &[&str] =
+        &["setx ", "config set ", "configure set ", "secret put ", "secrets put ", "env set "];
+    let start = name_start(text, at);
+    let line = matches!(before(text, start), b'\n' | b'\r' | b' ' | b'\t' | 0);
+    let head = part(text, start.saturating_sub(96), start);
+    let name = part(text, start, end);
+    line && (LINES.iter().any(|line| name == line.as_bytes())
+        || (name == b"PASS" && memchr::memmem::find(head, b"USER ").is_some())
+        || COMMANDS.iter().any(|command| head.ends_with(command.as_bytes()))
+        || (starts(text, start, b"password ") && memchr::memmem::find(head, b"wifi connect ").is_some()))
+}
+
+/// Where the colon of `password for the admin: …` stands.
+fn of_something(text: &[u8], at: usize, end: usize) -> Option<usize> {
+    let name = part(text, at, end);
+    let password = matches!(name.first(), Some(b'p' | b'P' | 0x80..)) && !name.eq_ignore_ascii_case(b"pass");
+    if !password {
+        return None;
+    }
+    let rest = part(text, end, (end + 40).min(text.len()));
+    let words = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b' ' | b'-' | b'_');
+    let stop = rest.iter().position(|byte| !words(byte))?;
+    (stop > 1 && rest.get(stop) == Some(&b':') && rest.get(stop + 1) == Some(&b' ')).then_some(end + stop)
+}
+
+/// The value beside a name that is itself a value: `name: X` and `value: …` in the next line, `"Key": "X", "Value":
+/// "…"`, `variable "x" { … default = "…"`, a field of a form.
+fn beside(text: &[u8], from: usize, closed: bool) -> Option<usize> {
+    if closed && (starts(text, from, b"\r\n\r\n") || starts(text, from, b"\n\n")) {
+        return Some(from + if byte(text, from) == b'\r' { 4 } else { 2 });
+    }
+    let rest = part(text, from, (from + 256).min(text.len()));
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\\' | b'"' | b'\'');
+    if closed && rest.first() == Some(&b' ') && rest.get(1) == Some(&b'{') {
+        let found = memchr::memmem::find(rest, b"default")?;
+        let block = rest.get(..found).unwrap_or_default();
+        let sign = from + found + 7;
+        let sign = blanks(text, sign, 16);
+        return (!block.contains(&b'}') && byte(text, sign) == b'=').then(|| blanks(text, sign + 1, 4));
+    }
+    let comma = rest.first() == Some(&b',');
+    let more = rest.get(usize::from(comma)..).unwrap_or_default();
+    let gap = more.iter().take(48).take_while(|byte| blank(byte)).count();
+    let head = more.get(..gap).unwrap_or_default();
+    if !comma && !head.contains(&b'\n') {
+        return None;
+    }
+    let at = from + usize::from(comma) + gap;
+    const NAMES: &[&str] = &["value", "Value", "ParameterValue", "default", "OutputValue"];
+    let name = NAMES.iter().find(|name| starts(text, at, name.as_bytes()))?;
+    let mut to = at + name.len();
+    if let Some((backslashes, _)) = quote(text, to) {
+        to += backslashes + 1;
+    }
+    to = blanks(text, to, 8);
+    matches!(byte(text, to), b':' | b'=').then(|| blanks(text, to + 1, 8))
+}
+
 /// Where the value begins, and what separates it from the name that ends at `tail`.
 fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
     let mut to = tail;
     let closed = quote(text, to);
     if let Some((backslashes, _)) = closed {
         to += backslashes + 1;
+    }
+    if matches!(byte(text, to), b'\n' | b'\r' | b',' | b' ')
+        && let Some(value) = beside(text, to, closed.is_some())
+    {
+        return Some((value, Between::Colon));
     }
     for optional in [b']', b')', b'?'] {
         if byte(text, to) == optional {
@@ -634,18 +800,24 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
         }
         b'|' => (sign + 1, Between::Comma),
         b'>' if before(text, name_start(text, at)) == b'<' => (sign + 1, Between::Tag),
-        b'i' if sign > to && starts(text, sign, b"is") => {
-            (sign + 2 + usize::from(byte(text, sign + 2) == b':'), Between::Is)
-        }
-        b'w' if sign > to && starts(text, sign, b"was ") => (sign + 3, Between::Is),
+        0xc2 if byte(text, sign + 1) == 0xa0 && byte(text, sign + 2) == b':' => (sign + 3, Between::Colon),
         0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => {
             (sign + 3, Between::Is)
         }
-        0xe6 if starts(text, sign, "是".as_bytes()) => (sign + 3, Between::Is),
-        0xe4 if starts(text, sign, "为".as_bytes()) => (sign + 3, Between::Is),
+        _ if (sign > to || byte(text, sign) >= 0x80) && closed.is_none() && verb(text, sign).is_some() => {
+            (verb(text, sign)?, Between::Is)
+        }
         // XML: <add key="Password" value="…"/>.
         b'v' if closed.is_some() && starts(text, sign, b"value=") => (sign + 6, Between::Equals),
-        _ if sign > to && closed.is_none() && (flag(text, at) || login(text, at)) => (sign, Between::Blank),
+        _ if sign > to && closed.is_none() && of_something(text, at, tail).is_some() => {
+            (of_something(text, at, tail)? + 1, Between::Is)
+        }
+        _ if sign > to
+            && closed.is_none()
+            && (flag(text, at) || login(text, at) || ordered(text, at, tail)) =>
+        {
+            (sign, Between::Blank)
+        }
         _ => return None,
     };
     let mut value = blanks(text, behind, 40);
@@ -655,6 +827,19 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
             if starts(text, value, colon.as_bytes()) {
                 value = blanks(text, value + colon.len(), 4);
             }
+        }
+        // quotes of other languages
+        for mark in ["「", "『", "“", "„", "«", "‘", "《"] {
+            if starts(text, value, mark.as_bytes()) {
+                value += mark.len();
+            }
+        }
+    }
+    // the text of a block of YAML: its first line
+    if between == Between::Colon && matches!(byte(text, value), b'|' | b'>') {
+        let sign = value + 1 + usize::from(matches!(byte(text, value + 1), b'-' | b'+'));
+        if byte(text, sign) == b'\n' {
+            value = blanks(text, sign + 1, 32);
         }
     }
     Some((value, between))
@@ -954,7 +1139,10 @@ fn phrase(name: &Name, says: Says, between: Between, value: &[u8]) -> bool {
     if parts().any(|part| SENTENCE.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))) {
         return false;
     }
-    let odd = |part: &&[u8]| part.len() >= 5 && !value::words(part) && Mix::of(part).kinds() >= 2;
+    let odd = |part: &&[u8]| {
+        let kinds = Mix::of(part).kinds();
+        part.len() >= 5 && (kinds >= 3 || (kinds == 2 && !value::words(part)))
+    };
     if value.len() >= 10 && count <= 12 && parts().filter(odd).count() * 2 >= count {
         return true;
     }
