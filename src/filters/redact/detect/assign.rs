@@ -453,17 +453,66 @@ pub(super) fn may_follow(byte: u8) -> bool {
             | b','
             | b'`'
             | b'_'
-            | b'0'..=b'9' | b'?' | b'\n' | b'\r' | b'*' | 0xe2..=0xef | 0xd0 | 0xd1
+            | b'0'..=b'9' | b'?' | b'\n' | b'\r' | b'*' | b'<' | 0xe2..=0xef | 0xd0 | 0xd1
     )
 }
 
 /// A keyword of [`TAILS`] at `at..end`.
 pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
+    if may_follow(byte(scan.text, end)) && !given(scan, at, end) {
+        stated(scan, at, end);
+    }
+}
+
+/// A value as only passwords look, a few words behind one for a password: `the new password was set to …`.
+fn stated(scan: &mut Scan<'_>, at: usize, end: usize) {
+    /// Bytes and words between the two.
+    const NEAR: usize = 48;
+    const WORDS: usize = 6;
     let text = scan.text;
-    let next = byte(text, end);
-    if !may_follow(next) {
+    let name = part(text, at, end);
+    let password = |word: &&str| name.eq_ignore_ascii_case(word.as_bytes());
+    if !PASSWORDS.iter().any(|word| password(&word)) {
         return;
     }
+    let rest = part(text, end, (end + NEAR + 64).min(text.len()));
+    let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    let rest = rest.get(..line).unwrap_or_default();
+    let part_of = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%^&*?~@+_-".contains(byte);
+    let mut from = 0;
+    for _ in 0..=WORDS {
+        let gap = rest.get(from..).unwrap_or_default().iter().take_while(|byte| !part_of(byte)).count();
+        let start = from + gap;
+        let mut length =
+            rest.get(start..).unwrap_or_default().iter().take_while(|byte| part_of(byte)).count();
+        if length == 0 || start > NEAR {
+            return;
+        }
+        from = start + length;
+        let closes =
+            |byte: Option<&u8>| byte.is_none_or(|byte| !matches!(byte, b'(' | b'=' | b'[' | b'/' | b':'));
+        let opens = start
+            .checked_sub(1)
+            .and_then(|n| rest.get(n))
+            .is_none_or(|byte| !matches!(byte, b'/' | b'.' | b'=' | b'{'));
+        while length > 0 && matches!(rest.get(start + length - 1), Some(b'?' | b'-' | b'_')) {
+            length -= 1;
+        }
+        let value = rest.get(start..start + length).unwrap_or_default();
+        let mix = Mix::of(value);
+        let sign = value.iter().any(|byte| b"!#$%^&*?~@+".contains(byte));
+        let strong = mix.lower > 0 && mix.upper > 0 && mix.digit > 0 && sign && (8..=64).contains(&length);
+        if strong && opens && closes(rest.get(from)) && !value::lookup(value) && !value::placeholder(value) {
+            scan.named("generic-password", end + start, end + start + length, Confidence::Medium);
+            return;
+        }
+    }
+}
+
+/// The value that is given to the name that ends with a keyword; whether there is one.
+fn given(scan: &mut Scan<'_>, at: usize, end: usize) -> bool {
+    let text = scan.text;
+    let next = byte(text, end);
     // Most keywords are words of a sentence or a bare name: seen without looking at the name.
     if next == b' ' {
         let to = blanks(text, end, 24);
@@ -476,27 +525,27 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
                 || of_something(text, at, end).is_some()
         };
         if verb(text, to).is_none() && !sign && !other() {
-            return;
+            return false;
         }
     }
     tables::column(scan, at, end);
-    let Some(tail) = suffix(text, end) else { return };
-    let Some((from, between)) = separator(text, at, tail) else { return };
+    let Some(tail) = suffix(text, end) else { return false };
+    let Some((from, between)) = separator(text, at, tail) else { return false };
     let start = name_start(text, at);
     // The rule of a placeholder of ours is no name.
     if text.get(..start).is_some_and(|head| head.ends_with(b"<REDACTED:")) {
-        return;
+        return false;
     }
     // `monkey`, `donkey`: the keyword is no word of its own.
     if joined(text, start, at, end) {
-        return;
+        return false;
     }
     let query = matches!(before(text, start), b'?' | b'&');
     let header = part(text, at, end).eq_ignore_ascii_case(b"authorization");
-    let Some((from, to, quoted)) = value_at(scan, from, between, header, query) else { return };
+    let Some((from, to, quoted)) = value_at(scan, from, between, header, query) else { return false };
     // Most values of keys in code are shorter.
     if to < from + SHORTEST {
-        return;
+        return false;
     }
     let mut first = start;
     // `API key: …`, `personal access token is …`.
@@ -508,8 +557,8 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
     }
     let name = scan.names.name(part(text, first, end));
     let login = between == Between::Blank && part(text, start, end) == b"PASS";
-    let Some(says) = name.says().or(login.then_some(Says::Password)) else { return };
-    judge(scan, &name, says, between, from, to, quoted);
+    let Some(says) = name.says().or(login.then_some(Says::Password)) else { return false };
+    judge(scan, &name, says, between, from, to, quoted)
 }
 
 /// A whole text that stands under a name of its own.
@@ -535,7 +584,7 @@ pub(super) fn whole(scan: &mut Scan<'_>, name: &[u8]) {
     let to = text.iter().rposition(|byte| !blank(byte)).map_or(0, |at| at + 1);
     let from = if says == Says::Header { scheme(text, from) } else { Some(from) };
     if let Some(from) = from.filter(|&from| from < to) {
-        judge(scan, &name, says, Between::Colon, from, to, true);
+        let _ = judge(scan, &name, says, Between::Colon, from, to, true);
     }
 }
 
@@ -683,7 +732,7 @@ fn quote(text: &[u8], at: usize) -> Option<(usize, u8)> {
 /// Verbs between a password and what it is, in the languages of [`TAILS`].
 const VERBS: &[&str] = &[
     "is", "was", "es", "est", "ist", "lautet", "é", "è", "是", "为", "為", "は", "는", "은", "—", "–", "->",
-    "=>",
+    "=>", "→", "now",
 ];
 
 /// Behind the verb of a sentence at an offset.
@@ -698,16 +747,32 @@ fn verb(text: &[u8], at: usize) -> Option<usize> {
 /// Whether a name is one whose value follows behind a blank: a line of a configuration, the argument of a command.
 fn ordered(text: &[u8], at: usize, end: usize) -> bool {
     const LINES: &[&str] = &["requirepass", "masterauth", "bindpw", "rootpw"];
-    const COMMANDS: &[&str] =
-        &["setx ", "config set ", "configure set ", "secret put ", "secrets put ", "env set "];
+    const COMMANDS: &[&str] = &[
+        "setx ",
+        "setx /M ",
+        "setx /m ",
+        "setenv ",
+        "set -x ",
+        "set -gx ",
+        "set -Ux ",
+        "ENV ",
+        "config set ",
+        "configure set ",
+        "secret put ",
+        "secrets put ",
+        "env set ",
+    ];
     let start = name_start(text, at);
     let line = matches!(before(text, start), b'\n' | b'\r' | b' ' | b'\t' | 0);
     let head = part(text, start.saturating_sub(96), start);
     let name = part(text, start, end);
-    line && (LINES.iter().any(|line| name == line.as_bytes())
-        || (name == b"PASS" && memchr::memmem::find(head, b"USER ").is_some())
-        || COMMANDS.iter().any(|command| head.ends_with(command.as_bytes()))
-        || (starts(text, start, b"password ") && memchr::memmem::find(head, b"wifi connect ").is_some()))
+    name.ends_with(b"psk")
+        || line
+            && (LINES.iter().any(|line| name == line.as_bytes())
+                || (name == b"PASS" && memchr::memmem::find(head, b"USER ").is_some())
+                || COMMANDS.iter().any(|command| head.ends_with(command.as_bytes()))
+                || (starts(text, start, b"password ")
+                    && memchr::memmem::find(head, b"wifi connect ").is_some()))
 }
 
 /// Where the colon of `password for the admin: …` stands.
@@ -799,7 +864,13 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
             (value, Between::Comma)
         }
         b'|' => (sign + 1, Between::Comma),
-        b'>' if before(text, name_start(text, at)) == b'<' => (sign + 1, Between::Tag),
+        b'>' if before(text, name_start(text, at)) == b'<' || closed.is_some() => (sign + 1, Between::Tag),
+        b'<' if starts(text, sign, b"</key>") => {
+            let rest = part(text, sign + 6, (sign + 48).min(text.len()));
+            let gap = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let start = sign + 6 + gap;
+            (starts(text, start, b"<string>")).then_some((start + 8, Between::Tag))?
+        }
         0xc2 if byte(text, sign + 1) == 0xa0 && byte(text, sign + 2) == b':' => (sign + 3, Between::Colon),
         0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => {
             (sign + 3, Between::Is)
@@ -828,6 +899,8 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
                 value = blanks(text, value + colon.len(), 4);
             }
         }
+    }
+    if byte(text, value) >= 0x80 {
         // quotes of other languages
         for mark in ["「", "『", "“", "„", "«", "‘", "《"] {
             if starts(text, value, mark.as_bytes()) {
@@ -841,6 +914,18 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
         if byte(text, sign) == b'\n' {
             value = blanks(text, sign + 1, 32);
         }
+    }
+    if between == Between::Colon && byte(text, value) == b'\n' {
+        value = beside(text, value, false)?;
+    }
+    if starts(text, value, b"!!str ") {
+        value += 6;
+    }
+    // a text that ends at a word of its own
+    if starts(text, value, b"<<")
+        && let Some(line) = memchr::memchr(b'\n', part(text, value, (value + 32).min(text.len())))
+    {
+        value += line + 1;
     }
     Some((value, between))
 }
@@ -969,38 +1054,40 @@ fn judge(
     from: usize,
     to: usize,
     quoted: bool,
-) {
+) -> bool {
     let text = scan.text;
     let value = part(text, from, to);
     if value.len() < SHORTEST || value.len() > LONGEST {
-        return;
+        return false;
     }
     if value.len() < 8 && (says != Says::Password || Mix::of(value).kinds() < 3) {
-        return;
+        return false;
     }
     let spaced = quoted && value.contains(&b' ');
     if spaced && !phrase(name, says, between, value) {
-        return;
+        return false;
     }
     if value.iter().any(|byte| !((33..127).contains(byte) || spaced && *byte == b' '))
         || value::lookup(value)
         || value::placeholder(value)
         || value::path(value)
     {
-        return;
+        return false;
     }
     // Text of another script, escaped: `\\u5bc6\\u7801`. Signs of ASCII are escaped so, too.
     let foreign = memchr::memmem::find(value, b"\\u").is_some_and(|at| !starts(value, at + 2, b"00"));
     if foreign {
-        return;
+        return false;
     }
     if says == Says::Login {
         if super::web::login_in_base64(value) {
             scan.named("docker-config-auth", from, to, Confidence::High);
+            return true;
         } else if name.ends(&["_auth"]) && name.capitals && value::random(value) {
             scan.named("dotenv-secret", from, to, Confidence::Medium);
+            return true;
         }
-        return;
+        return false;
     }
     // Rules that know the service by its name also know the form of its keys.
     let fits_rule = |place: &usize| match scan.rule(*place).map(|rule| rule.shape) {
@@ -1015,12 +1102,12 @@ fn judge(
         && value::entropy(value) >= 2.5
     {
         scan.loose(place, from, to, rule.confidence);
-        return;
+        return true;
     }
     // A field of a connection string or the argument of a flag is a value, no code.
     let field = byte(text, to) == b';' && before(text, from.saturating_sub(name.length + 1)) == b';';
     if !spaced && !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
-        return;
+        return false;
     }
     let id = if between == Between::Blank
         && !starts(text, name_start(text, from), b"-")
@@ -1045,6 +1132,7 @@ fn judge(
         "generic-secret"
     };
     scan.named(id, from, to, Confidence::Medium);
+    true
 }
 
 /// Whether words in quotes are a pass phrase or a password with spaces, and no sentence.

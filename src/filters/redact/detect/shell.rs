@@ -53,7 +53,7 @@ pub(crate) fn user_flag(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize
 
 /// Commands and their flags before a password; behind `=` and such without a blank, too.
 const FLAGS: &[(&str, &[&str])] = &[
-    ("redis-cli", &[" -a "]),
+    ("redis-cli", &[" -a ", " --pass ", " AUTH "]),
     ("mysql", &[" -p"]),
     ("mysqldump", &[" -p"]),
     ("mysqladmin", &[" -p"]),
@@ -68,9 +68,14 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("ldapsearch", &[" -w "]),
     ("ldapmodify", &[" -w "]),
     ("ldapadd", &[" -w "]),
+    ("ldapwhoami", &[" -w "]),
+    ("ldapdelete", &[" -w "]),
+    ("ldappasswd", &[" -w ", " -s "]),
     ("unzip ", &["-P "]),
     ("zip ", &["-P "]),
     ("7z ", &[" -p"]),
+    ("7za ", &[" -p"]),
+    ("rar ", &[" -hp", " -p"]),
     ("keytool", &[" -storepass ", " -keypass "]),
     ("openssl", &[" pass:", " -k "]),
     ("ssh-keygen", &[" -N ", " -P "]),
@@ -83,6 +88,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("xfreerdp", &[" /p:"]),
     ("cmdkey", &[" /pass:"]),
     ("net user ", &[" "]),
+    ("net use ", &["/user:"]),
     ("wpa_passphrase ", &[" "]),
     ("htpasswd ", &[" "]),
     ("gh secret set ", &[" --body ", " -b "]),
@@ -114,6 +120,10 @@ pub(crate) fn command(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
             continue;
         }
         let (start, to) = match *command {
+            "net use " => {
+                let name = scan.run(Set::Value, behind);
+                word(scan, blanks(text, name, 2))
+            }
             // the second word: name, then password
             "net user " | "wpa_passphrase " => word(scan, behind),
             // … and the third: file, name, password
@@ -340,5 +350,30 @@ pub(crate) fn identity(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize)
         && !starts(text, to, b"(")
     {
         scan.hit(rule, at, to, Confidence::High);
+    }
+}
+
+/// A password behind a number that says how it is stored. The keyword is what stands before it.
+pub(crate) fn router(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
+    let text = scan.text;
+    let number = byte(text, end).is_ascii_digit() && byte(text, end + 1) == b' ';
+    let start = if number { end + 2 } else { end };
+    let to = scan.run(Set::Value, start);
+    let value = part(text, start, to);
+    if password(value) && (Mix::of(value).kinds() >= 3 || !value::words(value)) {
+        scan.loose(rule, start, to, Confidence::Medium);
+    }
+}
+
+/// The value of a short name. The keyword is the name and its sign.
+pub(crate) fn short(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let text = scan.text;
+    if !begins(text, at) && before(text, at) != b'_' {
+        return;
+    }
+    let (start, to) = word(scan, blanks(text, end, 4));
+    let value = part(text, start, to);
+    if password(value) && Mix::of(value).kinds() >= 3 {
+        scan.loose(rule, start, to, Confidence::Medium);
     }
 }
