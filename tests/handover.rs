@@ -303,6 +303,19 @@ fn only_the_clients_own_side_files_are_read() {
         std::os::unix::fs::symlink(sandbox.home().join(".ssh/id_rsa"), own.join("out.txt")).unwrap();
     });
     assert!(!linked.contains(secret) && linked.contains("\"kind\":\"lost\""), "{linked}");
+    // the folder of such files, or the session's own, leads to another place
+    for up in 0..2 {
+        let linked = read(Path::new("/old/tool-results/out.txt"), &|sandbox, own| {
+            let other = sandbox.home().join("other");
+            std::fs::create_dir_all(other.join("tool-results")).unwrap();
+            std::fs::write(other.join("out.txt"), secret).unwrap();
+            std::fs::write(other.join("tool-results/out.txt"), secret).unwrap();
+            let link = own.ancestors().nth(up).unwrap();
+            std::fs::remove_dir_all(link).unwrap();
+            std::os::unix::fs::symlink(&other, link).unwrap();
+        });
+        assert!(!linked.contains(secret) && linked.contains("its folder is no plain folder"), "{linked}");
+    }
     let own = read(Path::new("/old/tool-results/out.txt"), &|_, own| {
         std::fs::write(own.join("out.txt"), "the whole output").unwrap();
     });

@@ -20,6 +20,7 @@ mod speech;
 mod tools;
 
 pub use shell::quoted;
+pub use speech::Speech;
 
 use crate::calls::Tool;
 use crate::record::{Error, Problem, Problems, Record, Result};
@@ -90,6 +91,11 @@ pub trait Agent: Sync {
     fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
         let _ = (written, options, world);
         Ok(())
+    }
+
+    /// What its client puts into the user's place.
+    fn speech(&self) -> Speech {
+        Speech::default()
     }
 
     /// Its tools that have a counterpart in other agents.

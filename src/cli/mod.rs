@@ -116,6 +116,8 @@ pub struct Stage {
     pub report: Report,
     /// What to note in the session's `via`; `None` with `--no-via`.
     pub via: Option<Via>,
+    /// A pipeline with this command, as `--help` shows it.
+    example: String,
 }
 
 impl Stage {
@@ -127,7 +129,7 @@ impl Stage {
         if io::stdin().is_terminal() {
             return Err(Error::Usage {
                 what: "stdin is a terminal".to_owned(),
-                hint: Some(format!("pipe a stream in: relay-read claude | {}", self.report.name)),
+                hint: Some(format!("pipe a stream in: {}", self.example)),
             });
         }
         crate::stream::stdin()
@@ -305,7 +307,8 @@ fn run<A: Parser>(
         Ok(both) => both,
         Err(e) => return finish(out, report, stream, Err(e.into())),
     };
-    let mut stage = Stage { world, config, out, report, via: (!common.no_via).then_some(via) };
+    let example = example.to_owned();
+    let mut stage = Stage { world, config, out, report, via: (!common.no_via).then_some(via), example };
     let result = work(arguments, &mut stage);
     finish(stage.out, stage.report, stream, result)
 }
@@ -467,7 +470,7 @@ mod tests {
     #[command(name = "relay-try", version)]
     struct Arguments {
         /// Which one
-        #[arg(value_parser = ["claude", "codex"])]
+        #[arg(value_parser = ["mallard", "gander"])]
         agent: String,
         /// How much
         #[arg(long)]
@@ -498,8 +501,8 @@ mod tests {
 
     #[test]
     fn usage_errors_are_one_line_with_a_next_step() {
-        assert!(refused(&["claude", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
-        assert!(refused(&["cluade"]).contains("| a similar value exists: 'claude'"));
+        assert!(refused(&["mallard", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
+        assert!(refused(&["mallrad"]).contains("| a similar value exists: 'mallard'"));
         let missing = refused(&[]);
         assert!(missing.contains("<AGENT>") && missing.ends_with("| see relay-try --help"), "{missing}");
         assert!(!missing.contains('\n'));
@@ -508,11 +511,12 @@ mod tests {
     #[test]
     fn via_tells_options_but_no_paths_and_titles() {
         let (arguments, common, via) =
-            given(&["claude", "My title", "--budget", "7", "--root", "/home/u", "--all", "--quiet"]).unwrap();
+            given(&["mallard", "My title", "--budget", "7", "--root", "/home/u", "--all", "--quiet"])
+                .unwrap();
         assert_eq!(via.options, ["--budget=7", "--all", "--root"]);
         assert_eq!(via.name, "relay-try");
         assert_eq!(arguments.selection.sessions, ["My title"]);
-        assert!(arguments.agent == "claude" && arguments.budget == Some(7));
+        assert!(arguments.agent == "mallard" && arguments.budget == Some(7));
         assert!(common.quiet && !common.progress && !common.no_via);
     }
 

@@ -21,7 +21,7 @@ const PASSAGE: usize = 80;
 const LINES: usize = 20_000;
 
 /// What is between the words of two lines of a template.
-const CUT: &str = "[… as in the other prompts of this template …]";
+pub(super) const CUT: &str = "[… as in the other prompts of this template …]";
 
 /// A prompt in the order of what it is worth.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

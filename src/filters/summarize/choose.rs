@@ -56,6 +56,9 @@ impl Line {
 /// What of the worth of the names in a line counts, beside its own.
 const NAMING: f64 = 0.6;
 
+/// What a line must be worth by itself to be told at all.
+const WORTH: f64 = 0.25;
+
 /// What a text costs: its tokens, and never less than one for each wide character and one for four others, since
 /// not every model's vocabulary knows Chinese as well as o200k.
 pub(super) fn cost(counter: &dyn Counter, text: &str) -> u64 {
@@ -183,6 +186,10 @@ impl Choice {
         while let Some(Offer { rate: offered, index }) = heap.pop() {
             if offered <= 0.0 {
                 break;
+            }
+            if lines.get(index).is_some_and(|line| line.worth < WORTH) {
+                // room is no reason to tell it
+                continue;
             }
             let now = rate(index, &self.named);
             if heap.peek().is_some_and(|next| now < next.rate) {

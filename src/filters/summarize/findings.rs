@@ -163,8 +163,12 @@ impl Findings {
 
 /// A key that is the same for sentences that differ in case, marks and numbers of steps.
 pub(super) fn same(text: &str) -> u64 {
-    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-    terms::key(&letters)
+    terms::key(&letters(text))
+}
+
+/// A text without case and marks.
+pub(super) fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Calls `found` with each sentence that could tell something: what ends in a full stop, question or exclamation
@@ -173,8 +177,11 @@ pub(super) fn same(text: &str) -> u64 {
 pub(super) fn sentences(text: &str, mut found: impl FnMut(&str)) {
     let mut code = false;
     let mut list = List::default();
-    for line in text.lines() {
-        let line = line.trim();
+    let mut lines = text.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        while lines.peek().is_some_and(|next| next.is_empty()) {
+            lines.next();
+        }
         if line.starts_with("```") || line.starts_with("~~~") {
             code = !code;
             continue;
@@ -182,9 +189,14 @@ pub(super) fn sentences(text: &str, mut found: impl FnMut(&str)) {
         if code || line.is_empty() || line.starts_with(['|', '<']) {
             continue;
         }
-        let point = line.starts_with(['-', '*', '•', '✅']) && !line.starts_with("**");
+        let point = is_point(line);
         let plain = plain(line.trim_start_matches('#'));
-        if is_heading(line) || plain.ends_with([':', '：']) {
+        // a line without an end in front of a list is its heading
+        let leads = !point
+            && plain.len() <= BULLET
+            && !plain.ends_with(['.', '!', '?', '。', '！', '？'])
+            && lines.peek().is_some_and(|next| is_point(next));
+        if leads || is_heading(line) || plain.ends_with([':', '：']) {
             list.lead(&plain, &mut found);
             continue;
         }
@@ -209,6 +221,37 @@ pub(super) fn sentences(text: &str, mut found: impl FnMut(&str)) {
     list.flush(&mut found);
 }
 
+/// Whether a line is a point of a list.
+fn is_point(line: &str) -> bool {
+    line.starts_with(['-', '*', '•', '✅']) && !line.starts_with("**")
+}
+
+/// Words that lead to a list and say nothing of it.
+const BARE_LEADS: [&str; 22] = [
+    "steps",
+    "options",
+    "option",
+    "highlights",
+    "summary",
+    "details",
+    "notes",
+    "note",
+    "pros",
+    "cons",
+    "status",
+    "output",
+    "input",
+    "how",
+    "why",
+    "changes",
+    "result",
+    "results",
+    "what changed",
+    "what i changed",
+    "步骤",
+    "说明",
+];
+
 /// Longest point that is told together with others, and longest line of them, in bytes.
 const BULLET: usize = 110;
 const GROUP: usize = 330;
@@ -217,19 +260,23 @@ const GROUP: usize = 330;
 #[derive(Debug, Default)]
 struct List {
     lead: String,
+    /// Whether there is a list whose lead says nothing.
+    bare: bool,
     points: Vec<String>,
     bytes: usize,
 }
 
 impl List {
     fn has_lead(&self) -> bool {
-        !self.lead.is_empty()
+        self.bare || !self.lead.is_empty()
     }
 
     /// A new list begins behind this line.
     fn lead(&mut self, line: &str, found: &mut impl FnMut(&str)) {
         self.flush(found);
         let line = line.trim_end_matches([':', '：', ' ']);
+        let line = if BARE_LEADS.contains(&line.to_lowercase().as_str()) { "" } else { line };
+        self.bare = line.is_empty();
         self.lead = if line.len() <= BULLET && !is_offer(line) { line.to_owned() } else { String::new() };
     }
 
@@ -252,7 +299,8 @@ impl List {
             tells(&text)
         };
         if told {
-            found(&format!("{}: {text}", self.lead));
+            let colon = if self.bare { "" } else { ": " };
+            found(&format!("{}{colon}{text}", self.lead));
         }
     }
 }
@@ -351,6 +399,13 @@ fn tells(sentence: &str) -> bool {
     if is_announcement(sentence) || is_offer(sentence) || is_code(sentence) {
         return false;
     }
+    // what points at something else says nothing by itself
+    let first = sentence.split([' ', '\'', '’']).next().unwrap_or("").to_lowercase();
+    let points =
+        ["this", "that", "it", "these", "those", "they", "here", "each", "both"].contains(&first.as_str());
+    if points && !is_exact(sentence) {
+        return false;
+    }
     !is_praise(sentence) || is_cause(sentence) || is_exact(sentence)
 }
 
@@ -377,11 +432,11 @@ mod tests {
     fn sentences_end_in_every_script() {
         assert_eq!(
             told(
-                "Root cause: a.b is 1.5 wide. It works again since then!\n- 根因是没有设置缓存。重新运行测试以后全部通过\n```\ncode here is long\n```\nok"
+                "Root cause: a.b is 1.5 wide. The parser works again since then!\n- 根因是没有设置缓存。重新运行测试以后全部通过\n```\ncode here is long\n```\nok"
             ),
             [
                 "Root cause: a.b is 1.5 wide.",
-                "It works again since then!",
+                "The parser works again since then!",
                 "根因是没有设置缓存。",
                 "重新运行测试以后全部通过"
             ]
@@ -412,6 +467,8 @@ mod tests {
             "让我先看看解析器的代码。",
             "要不要我继续做下一步的工作？",
             "太好了，一切就绪，可以合并了！",
+            "This is far more interesting and harder to do.",
+            "What I changed to handle this smoothly\n- ok",
         ];
         for text in empty {
             assert_eq!(told(text), [""; 0], "{text}");

@@ -1,11 +1,12 @@
 //! What is known of a session, and the lines that can be made of it.
 
 use super::choose::Line;
-use super::findings::{Findings, same};
+use super::faults::is_fault;
+use super::findings::{Findings, letters, same};
 use super::prompts::{Prompt, Prompts, clipped};
 use super::terms::{By, Names};
 use super::words::{Language, Section, is_continuation, is_question, is_reversal, is_rule, is_wide};
-use super::work::{At, Work, one_line};
+use super::work::{At, Fate, Work, one_line};
 use crate::record::Session;
 
 /// Bytes of the task and of the open request that are told.
@@ -27,8 +28,8 @@ pub(super) struct Ledger {
     pub(super) by_hand: Vec<(String, At)>,
     /// Lines of the project's instructions that forbid or demand something.
     pub(super) instructions: Vec<(String, At)>,
-    /// What the source's environment said of itself.
-    pub(super) sandbox: Option<String>,
+    /// Whether the source agent had no network.
+    pub(super) offline: bool,
     /// Messages so far.
     pub(super) position: u32,
 }
@@ -105,11 +106,55 @@ impl Ledger {
         self.error_lines(language, whole, &mut lines);
         self.earlier_lines(whole, &mut lines);
         self.environment(language, &mut lines);
+        if let Some(place) = self.place() {
+            let (way, inside) = (format!("cd {place} && "), format!("{place}/"));
+            for line in lines.iter_mut().filter(|line| line.section != Section::Environment && !line.quote) {
+                line.text = line.text.replace(&way, "").replace(&inside, "");
+            }
+            let words = language
+                .pick("the work is in {}, from where paths are seen", "工作目录为 {}，路径以此为起点");
+            lines.push(Line::new(Section::Environment, words.replace("{}", &place), 0, 6.0));
+        }
         // the same words stand in the first section that has them
         lines.sort_by_key(|line| line.section);
         let mut told = std::collections::HashSet::new();
         lines.retain(|line| line.quote || told.insert(same(line.text.trim_start_matches("[ ] "))));
+        // nor is told twice what a quoted message says
+        let quoted: Vec<String> = lines.iter().filter(|line| line.quote).map(|l| letters(&l.text)).collect();
+        lines.retain(|line| {
+            let finding = line.section == Section::Findings && !line.quote;
+            !finding || !quoted.iter().any(|quote| quote.contains(&letters(&line.text)))
+        });
         lines
+    }
+
+    /// The folder in which the work was done where that is not the session's own, as with worktrees: what the
+    /// changed files and the folders of commands have in common.
+    fn place(&self) -> Option<String> {
+        let own = format!("{}/", self.session.working_directory.as_deref()?.trim_end_matches('/'));
+        let changed = self.work.files.values().filter(|file| file.fate != Fate::Read);
+        let (inside, outside): (Vec<_>, Vec<_>) = changed
+            .map(|file| file.path.as_str())
+            .filter(|path| !path.starts_with("/tmp/") && !path.starts_with("/private/"))
+            .partition(|path| path.starts_with(&own) || !path.starts_with('/'));
+        if outside.len() < 2 || inside.len() * 3 > outside.len() {
+            return None;
+        }
+        let ways =
+            self.work.runs.commands.values().filter_map(|c| c.text.strip_prefix("cd /")?.split_once(" && "));
+        let ways = ways.map(|(way, _)| format!("/{way}/")).filter(|way| !way.starts_with(&own));
+        let mut common: Option<String> = None;
+        for path in outside.iter().map(|path| (*path).to_owned()).chain(ways) {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            common = Some(match common {
+                None => folder.to_owned(),
+                Some(known) => {
+                    let parts = known.split('/').zip(folder.split('/')).take_while(|(a, b)| a == b);
+                    parts.map(|(part, _)| part).collect::<Vec<_>>().join("/")
+                }
+            });
+        }
+        common.filter(|folder| folder.matches('/').count() >= 3)
     }
 
     /// 1 for what stands last, falling to 0 for what stands first.
@@ -141,7 +186,7 @@ impl Ledger {
             let section = if newest { Section::Request } else { Section::Goal };
             let mut text = match prompt.kept && !whole {
                 true => {
-                    let head = one_line(&clipped(&prompt.text, 100, 0));
+                    let head = one_line(&clipped(&prompt.text, 160, 0));
                     format!("{}: {head}", language.pick("kept below", "原文保留在下方"))
                 }
                 false => {
@@ -197,8 +242,11 @@ fn answer_to(asked: &str, language: Language) -> String {
 fn other(prompt: &Prompt, text: &str, recent: f64, language: Language) -> Option<Line> {
     let short = prompt.text.len() <= 300;
     let told = prompt.text.to_lowercase().starts_with("i tried");
+    // a log is no ruling
+    let pasted = prompt.text.lines().nth(1).is_some() && is_fault(&prompt.text);
     let rule = !is_question(&prompt.text)
         && !told
+        && !pasted
         && ((prompt.text.len() <= 600 && is_rule(&prompt.text))
             || (prompt.text.len() <= 200 && is_reversal(&prompt.text)));
     let worth = match (rule, short) {

@@ -332,7 +332,7 @@ impl Summarize {
             self.ledger.by_hand.remove(0);
         }
         if inside("network_access").is_some_and(|access| access.trim() == "restricted") {
-            self.ledger.sandbox = Some("the source agent had no network access (restricted)".to_owned());
+            self.ledger.offline = true;
         }
         if text.contains("AGENTS.md") || text.contains("<INSTRUCTIONS>") {
             self.ledger.instructions = instructions(&text).into_iter().map(|line| (line, at)).collect();

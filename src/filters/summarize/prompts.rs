@@ -5,7 +5,7 @@ use super::terms;
 use super::words::{is_offer, is_reversal, is_rule, is_wide, without_reversals};
 use super::work::one_line;
 use crate::filters::redact::detect::{cut_after, cut_before};
-use crate::filters::typed::Lines;
+use crate::filters::typed::{CUT, Lines};
 use std::collections::{HashMap, HashSet};
 
 /// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
@@ -68,22 +68,20 @@ pub(super) fn asked(text: &str, before: Option<&str>) -> Option<String> {
     let lines: Vec<String> =
         before.lines().filter(|l| !is_heading(l)).map(plain).filter(|l| !l.is_empty()).collect();
     let asks = |s: &&str| s.ends_with(['?', '？']) || is_offer(s);
-    let (n, question) = lines
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(n, line)| {
-            Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
-        })
-        .or_else(|| Some((lines.len(), lines.last()?.clone())))?;
+    let chosen = if choice { option(before, &first) } else { None };
+    // what asks nothing is not answered
+    let found = lines.iter().enumerate().rev().find_map(|(n, line)| {
+        Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
+    });
+    let Some((n, question)) = found else { return chosen };
     let mut told = clipped(&one_line(&question), ASKED * 2 / 3, ASKED / 3);
     if told.ends_with([':', '：', ')']) {
         let listed = lines.iter().skip(n + 1).take(4).cloned().collect::<Vec<_>>().join("; ");
         told = clipped(&format!("{told} {listed}"), ASKED, 0);
     }
-    if choice && let Some(option) = option(before, &first) {
+    if let Some(option) = chosen {
         told.push_str(" — ");
-        told.push_str(&clipped(&one_line(&option), ASKED * 2 / 3, ASKED / 3));
+        told.push_str(&option);
     }
     Some(told)
 }
@@ -96,7 +94,7 @@ fn option(before: &str, mark: &str) -> Option<String> {
         let rest = bare.get(mark.len()..)?;
         let named = bare.get(..mark.len()).is_some_and(|m| m.eq_ignore_ascii_case(mark));
         (named && rest.starts_with([':', '.', ')', '：', '、', '-', '|', ' ']) && rest.len() > 3)
-            .then(|| bare.to_owned())
+            .then(|| clipped(&one_line(bare), ASKED * 2 / 3, ASKED / 3))
     })
 }
 
@@ -132,7 +130,7 @@ impl Prompts {
             (true, true) => format!("[template] {}", clipped(&typed.rest, TEMPLATE, 0)),
             (true, false) => typed.rest,
         };
-        prompt.text = clipped(&prompt.text, WHOLE * 3 / 4, WHOLE / 4);
+        prompt.text = clipped(&prompt.text.replace(CUT, "[…]"), WHOLE * 3 / 4, WHOLE / 4);
         self.bytes += prompt.text.len();
         self.list.push(prompt);
         if self.bytes > self.limit && self.list.len() > 8 {
@@ -343,15 +341,19 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// A text with its middle left out where it is longer than `head` and `tail` bytes together.
+/// A text with its middle left out where it is longer than `head` and `tail` bytes together; never through a secret.
 pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
     let text = text.trim();
     if text.len() <= head + tail + 8 {
         return text.to_owned();
     }
-    // no word is cut: half a secret is none to relay-redact
-    let (start, end) = (cut_before(None, text, head), cut_after(None, text, text.len() - tail));
-    format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
+    let start = cut_before(None, text, head);
+    let head = text.get(..start).unwrap_or("").trim_end();
+    if tail == 0 {
+        return format!("{head} […]");
+    }
+    let end = cut_after(None, text, text.len() - tail).max(start);
+    format!("{head} […] {}", text.get(end..).unwrap_or("").trim_start())
 }
 
 /// The last place at or before `at` where a character begins.
@@ -437,5 +439,9 @@ mod tests {
     fn a_long_text_loses_its_middle() {
         assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 字");
         assert_eq!(clipped(" short ", 2, 2), "short");
+        assert_eq!(clipped("one two three four five", 12, 0), "one two […]");
+        // a part of a key is no key that a later stage could find
+        let key = ["gh", "p_", "k3Vt9QbX1mZr7LwYc5Hs", "2DfJ8NaPu4Ee6GiT"].concat();
+        assert_eq!(clipped(&format!("use {key} for the ponds of the whole county"), 20, 0), "use […]");
     }
 }

@@ -56,6 +56,8 @@ pub(super) struct Failure {
     pub(super) by: Vec<(String, u64)>,
     /// Whether a command failed, not one of the model's own tools.
     pub(super) command: bool,
+    /// Whether it only looks at things, so that nothing is broken.
+    pub(super) looks: bool,
     signature: u64,
     /// What the command is for: its program and the word behind it.
     purpose: u64,
@@ -150,7 +152,10 @@ impl Runs {
             self.worked(key, run.at, edits);
             self.achieved(&faults::purpose(&run.key), run.at, edits);
         }
-        let said = if looks { String::new() } else { said(&plain, run.text.len()) };
+        let said = match looks {
+            true => answer(&run.key, &plain, run.text.len()),
+            false => said(&plain, run.text.len()),
+        };
         let entry = self.commands.entry(key).or_insert_with(|| Command {
             text: String::new(),
             runs: 0,
@@ -227,6 +232,7 @@ impl Runs {
 
     pub(super) fn failed(&mut self, failing: Failing<'_>) {
         let Failing { key, purpose, what, line, command, called, at } = failing;
+        let looks_at = what.split("&&").all(|part| only_looks(part.trim()));
         let signature = terms::key(&signature(line));
         if let Some(index) = self.failing.get(&key).copied()
             && let Some(known) = self.failures.get_mut(index)
@@ -255,6 +261,7 @@ impl Runs {
             resolved: None,
             by: Vec::new(),
             command,
+            looks: command && looks_at,
             signature,
             purpose: terms::key(&purpose),
         });
@@ -325,6 +332,21 @@ pub(super) struct Failing<'a> {
     pub(super) command: bool,
     pub(super) called: u64,
     pub(super) at: At,
+}
+
+/// What a command that only looks at things found, if that is one short line and more than it was asked for.
+fn answer(command: &str, lines: &[&str], length: usize) -> String {
+    const EMPTY: [&str; 9] = ["pwd", "which", "echo", "printf", "ls", "find", "date", "file", "tree"];
+    let first = command.split_whitespace().next().unwrap_or("");
+    let mut shown = lines.iter().filter(|line| !line.trim().is_empty());
+    match (shown.next(), shown.next()) {
+        (Some(line), None)
+            if length <= BRIEF && !EMPTY.contains(&first) && !line.starts_with(&format!("{first}: ")) =>
+        {
+            clipped(&one_line(&faults::strip_colours(line)), SAID, 0)
+        }
+        _ => String::new(),
+    }
 }
 
 /// What a run said, if that fits behind the command: the line that counts what passed and failed, else all of it when

@@ -8,7 +8,7 @@ use super::ledger::Ledger;
 use super::prompts::{clipped, floor};
 use super::runs::{Command, Failure};
 use super::terms;
-use super::words::{Language, Section, is_cause, is_result};
+use super::words::{Language, Section, is_cause, is_praise, is_result};
 use super::work::{At, Fate, File, one_line};
 use crate::record::Status;
 use crate::tokens::estimate;
@@ -30,6 +30,9 @@ const OPEN: usize = 8;
 /// Points that a message calls open, and the longest of them, in bytes.
 const POINTS: usize = 8;
 const POINT: usize = 220;
+
+/// Short answers to commands that only look, the newest ones.
+const LOOKS: usize = 8;
 
 /// Files that were only read: so many are named.
 const READ: usize = 8;
@@ -229,16 +232,24 @@ impl Ledger {
             let seen = command.at.kept && !whole && !checks;
             // an error tells its command itself
             let error = command.status.is_error() && self.has_error(command);
-            !seen && !command.looks && !is_no_news(&command.text) && !error
+            // a script that is not told has no name
+            let script = command.text.contains("<<") && !checks;
+            let empty = script || (command.looks && command.said.is_empty());
+            !seen && !empty && !is_no_news(&command.text) && !error
         };
         let mut commands: Vec<_> = self.work.runs.commands.values().collect();
         commands.sort_by(|a, b| (b.at, &b.text).cmp(&(a.at, &a.text)));
         // of commands that differ in numbers alone the newest stands for all that went the same way
         let mut kinds: HashMap<(u64, bool), (usize, u32)> = HashMap::new();
         let mut told = Vec::new();
+        let mut looks = 0;
         for command in commands {
-            let checks = faults::checks(&command.text);
+            let checks = faults::checks(&command.text) && !command.looks;
             if !tells(command, checks) {
+                continue;
+            }
+            looks += usize::from(command.looks);
+            if command.looks && looks > LOOKS {
                 continue;
             }
             let kind = (terms::key(&faults::without_numbers(&command.text)), command.status.is_error());
@@ -269,6 +280,7 @@ impl Ledger {
     fn command_line(&self, command: &Command, checks: bool, language: Language) -> Line {
         let base = match (checks, command.status) {
             (true, _) => 5.0,
+            (false, _) if command.looks => 0.5,
             (false, Status::Ok) => 2.0,
             (false, Status::Error) => 2.5,
             (false, Status::Unknown) => 1.5,
@@ -294,7 +306,7 @@ impl Ledger {
     fn open_failures(&self) -> Vec<&Failure> {
         let runs = &self.work.runs;
         let told = |f: &&Failure| {
-            f.resolved.is_none() && f.command && !f.line.is_empty() && !runs.is_banner(&f.line)
+            f.resolved.is_none() && f.command && !f.looks && f.line.len() > 8 && !runs.is_banner(&f.line)
         };
         let mut open: Vec<_> = runs.failures.iter().filter(told).collect();
         open.sort_by_key(|f| std::cmp::Reverse(f.at));
@@ -338,6 +350,8 @@ impl Ledger {
         let recent = self.recent(failure.at);
         let worth = match (failure.command, failure.resolved.is_some()) {
             (true, false) => 5.0 + 4.0 * recent,
+            // without a change that did it there is nothing to learn
+            (true, true) if failure.by.is_empty() => 0.6 + 0.6 * recent,
             (true, true) => 2.5 + 1.5 * recent,
             (false, _) => 0.8 + recent,
         };
@@ -406,6 +420,9 @@ impl Ledger {
                 (false, _) => 0.0,
             };
             if !cause && !is_exact(&finding.text) {
+                if !(finding.closing && is_result(&finding.text)) {
+                    continue;
+                }
                 worth *= 0.5;
             }
             let mut text = finding.text.clone();
@@ -476,7 +493,13 @@ impl Ledger {
         let version = session.source_version.as_deref().unwrap_or("");
         parts.push(one_line(&format!("{} {version}", session.source_agent)));
         parts.extend(session.model.as_deref().map(one_line));
-        parts.extend(self.sandbox.clone());
+        if self.offline {
+            let words = language.pick(
+                "the source agent had no network access (restricted)",
+                "源代理没有网络权限（restricted）",
+            );
+            parts.push(words.to_owned());
+        }
         let mut line = Line::new(Section::Environment, parts.join(", "), 0, 6.0);
         line.refer(self.work.runs.branch.as_ref().map(|(_, at)| at.seq));
         lines.push(line);
@@ -493,24 +516,31 @@ impl Ledger {
     }
 }
 
-/// Commands that change nothing that is not told elsewhere: commits stand in the state.
+/// Commands that change nothing that is not told elsewhere: commits stand in the state, files in their section.
 fn is_no_news(command: &str) -> bool {
-    [
+    const WORDS: [&str; 15] = [
         "git add ",
         "git commit",
         "git fetch",
         "git checkout ",
         "git switch ",
+        "git restore --staged",
         "mkdir ",
         "cp ",
         "mv ",
         "rm ",
         "touch ",
         "chmod ",
-    ]
-    .iter()
-    .any(|word| command.starts_with(word))
-        && !command.contains("&&")
+        "ls",
+        "cd ",
+        "echo ",
+    ];
+    let mut parts = command.split("&&").map(str::trim);
+    let first = parts.next().unwrap_or("");
+    WORDS.iter().any(|word| first.starts_with(word))
+        && parts.all(|part| {
+            part == "git push" || part.starts_with("git push ") || WORDS.iter().any(|w| part.starts_with(w))
+        })
 }
 
 /// A message as a quotation of at most so many tokens, its middle left out: the end holds the offer.
@@ -523,7 +553,9 @@ fn quoted(text: &str, tokens: u64) -> String {
         } else if code > 0 {
             code += 1;
         }
-        if code <= 8 {
+        let bare = plain(line);
+        let praise = is_praise(&bare) && !is_cause(&bare) && !is_exact(&bare) && bare.len() < 120;
+        if code <= 8 && !praise {
             kept.push(line);
         }
     }

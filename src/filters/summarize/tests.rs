@@ -202,6 +202,42 @@ fn a_file_at_the_top_keeps_the_name_of_its_folder() {
 }
 
 #[test]
+fn work_in_another_folder_is_told_from_there() {
+    let mut all = vec![said("user", "Look into it.")];
+    for n in 0..3 {
+        let input = json!({"file_path": format!("/home/trees/pond/src/part{n}.rs"), "content": "x"});
+        all.extend(did(&n.to_string(), "Write", input, "ok", ""));
+    }
+    all.extend(did("9", "Bash", json!({"command":"cd /home/trees/pond && cargo test"}), "ok", "3 passed"));
+    let text = told(&all);
+    for line in [
+        "- created `src/part1.rs`\n",
+        "- ok `cargo test` → 3 passed\n",
+        "- the work is in /home/trees/pond, from",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn of_commands_that_differ_in_numbers_one_is_told() {
+    let mut all = vec![said("user", "Count the ducks.")];
+    for n in 0..30 {
+        all.extend(did(&n.to_string(), "Bash", json!({"command": format!("count pond-{n}")}), "ok", ""));
+    }
+    all.extend(did("a", "Bash", json!({"command": "git add . && git commit -m x && git push"}), "ok", ""));
+    all.extend(did("b", "Bash", json!({"command": "python3 - <<'E'\nprint(1)\nE"}), "ok", "1"));
+    all.extend(did("c", "Bash", json!({"command": "head -1 go.mod"}), "ok", "go 1.19"));
+    let text = told(&all);
+    assert!(
+        text.contains(
+            "## Commands\n- ok `count pond-29` (and 29 like it)\n- ok `head -1 go.mod` → go 1.19\n\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
     let mut messages = busy();
     for message in messages.iter_mut().skip(1).take(9) {

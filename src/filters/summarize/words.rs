@@ -401,6 +401,8 @@ const PRAISE: &[&str] = &[
     "perfect",
     "excellent",
     "awesome",
+    "absolutely right",
+    "excited",
     "you're right",
     "you are right",
     "good catch",

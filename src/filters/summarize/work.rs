@@ -18,6 +18,9 @@ const NAMES: usize = 80;
 /// Names kept of what was seen in one file, or said by one command.
 pub(super) const SEEN: usize = 30;
 
+/// Calls that change files for which an announcement stands.
+const LASTS: u32 = 4;
+
 /// Exact values kept of the newest changes of one file.
 const VALUES: usize = 4;
 
@@ -140,8 +143,9 @@ pub(super) struct Work {
     entries: usize,
     /// Whether names in files and outputs are gathered.
     names: bool,
-    /// What the model said last of what it does now.
+    /// What the model said last of what it does now, and how many changes it still stands for.
     purpose: String,
+    lasts: u32,
     /// Whether the last result was a refusal of the user.
     pub(super) refused: bool,
     /// Calls so far.
@@ -158,6 +162,7 @@ impl Work {
     /// The model says what it does next; an empty text: a new turn begins.
     pub(super) fn says(&mut self, text: &str) {
         self.purpose = purpose(text);
+        self.lasts = LASTS;
     }
 
     pub(super) fn call(&mut self, id: u64, name: String, call: Call, at: At) {
@@ -165,6 +170,12 @@ impl Work {
         if self.open.len() >= OPEN {
             // calls that were never answered; what they did is unknown
             self.open.clear();
+        }
+        if call.files.iter().any(|(_, effect)| *effect != Effect::Read) {
+            self.lasts = self.lasts.saturating_sub(1);
+        }
+        if self.lasts == 0 {
+            self.purpose.clear();
         }
         let purpose = match self.purpose.is_empty() {
             false => self.purpose.clone(),
@@ -540,7 +551,7 @@ fn purpose(text: &str) -> String {
     else {
         return String::new();
     };
-    let plain = super::findings::plain(line.trim_start_matches('#'));
+    let plain = super::findings::plain(line.trim_start_matches('#')).replace('’', "'");
     let Some(last) = super::findings::split(&plain).last().map(|s| s.trim().to_owned()) else {
         return String::new();
     };

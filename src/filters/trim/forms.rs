@@ -64,6 +64,14 @@ const INPUT_HEAD: usize = 120;
 /// What is looked at behind that, in bytes.
 const LOOKED_AT: usize = 2_000;
 
+/// Keys under which an edit holds the old text and the new one.
+const EDITS: [(&str, &str); 3] =
+    [("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText")];
+
+/// What is kept of the lines that an edit or a patch changes, in bytes, and where they are looked for.
+const CHANGED: usize = 600;
+const COMPARED: usize = 64 << 10;
+
 /// Depth from which on a call's input is not looked into.
 const DEPTH: usize = 24;
 
@@ -496,6 +504,7 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
         Kind::String => {
             let raw = value.raw();
             match value.text() {
+                Some(text) if raw.len() > INPUT && text.head(PATCH.len()) == PATCH => patch(out, text),
                 Some(text) if raw.len() > INPUT => {
                     out.push(b'"');
                     // more than is kept, so that a secret at its end shows
@@ -510,12 +519,19 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
             }
         }
         Kind::Object => {
+            let edit = EDITS.iter().find_map(|(old, new)| {
+                let (old, new) = ((*old, value.get(old)?.text()?), (*new, value.get(new)?.text()?));
+                (old.1.raw().len().max(new.1.raw().len()) > INPUT).then(|| difference(old, new))
+            });
             out.push(b'{');
             for (n, (key, value)) in value.entries().enumerate() {
                 out.extend_from_slice(if n == 0 { b"\"" } else { b",\"" });
                 out.extend_from_slice(key.raw());
                 out.extend_from_slice(b"\":");
-                shorten(out, Some(key.raw()), value, depth + 1);
+                match edit.iter().flatten().find(|(name, _)| key == *name) {
+                    Some((_, changed)) => write_string(out, changed),
+                    None => shorten(out, Some(key.raw()), value, depth + 1),
+                }
             }
             out.push(b'}');
         }
@@ -531,6 +547,65 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
         }
         Kind::Number | Kind::True | Kind::False | Kind::Null => out.extend_from_slice(value.raw()),
     }
+}
+
+/// What an edit takes out and puts in, without the lines that both texts begin and end with.
+fn difference<'a>(old: (&'a str, Text<'_>), new: (&'a str, Text<'_>)) -> [(&'a str, String); 2] {
+    let texts = [old.1.head(COMPARED), new.1.head(COMPARED)];
+    let [before, after] = &texts;
+    let common = |one: &mut dyn Iterator<Item = &str>, other: &mut dyn Iterator<Item = &str>| -> usize {
+        one.zip(other).take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
+    };
+    let head = common(&mut before.split_inclusive('\n'), &mut after.split_inclusive('\n'));
+    let (old_rest, new_rest) =
+        (before.get(head..).unwrap_or_default(), after.get(head..).unwrap_or_default());
+    let tail = common(&mut old_rest.split_inclusive('\n').rev(), &mut new_rest.split_inclusive('\n').rev());
+    [(old.0, before), (new.0, after)]
+        .map(|(name, text)| (name, stretch(name.as_bytes(), text, head..text.len() - tail)))
+}
+
+/// The lines in `range`, or so much of their beginning as there is room for, with marks where others stand.
+fn stretch(name: &[u8], text: &str, range: Range<usize>) -> String {
+    let start = if range.start == 0 { 0 } else { cut_after(Some(name), text, range.start) };
+    let most = range.end.min(start + CHANGED).max(start);
+    let end = if most < text.len() { cut_before(Some(name), text, most).max(start) } else { most };
+    let mut out = String::from(if start > 0 { "[…]\n" } else { "" });
+    out.push_str(text.get(start..end).unwrap_or_default());
+    if end < text.len() {
+        let gap = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
+        out.push_str(gap);
+        out.push_str("[…]");
+    }
+    out
+}
+
+/// How a patch of Codex begins.
+const PATCH: &str = "*** Begin Patch";
+
+/// A patch without the lines that it leaves as they are.
+fn patch(out: &mut Vec<u8>, text: Text<'_>) {
+    let all = text.head(COMPARED);
+    let mut shown = String::new();
+    let mut at = 0;
+    let mut full = false;
+    for line in all.split_inclusive('\n') {
+        let told = line.starts_with(['+', '-', '*', '@']);
+        // a secret of many lines is all there or not at all
+        full |= told && shown.len() + line.len() > CHANGED;
+        if told
+            && !full
+            && secret_at(None, &all, at).is_none()
+            && secret_at(None, &all, at + line.len()).is_none()
+        {
+            shown.push_str(line);
+        }
+        at += line.len();
+    }
+    out.push(b'"');
+    write_escaped(out, &shown);
+    let left = text.raw().len().saturating_sub(shown.len());
+    write_escaped(out, &format!("[… {} bytes left out …]", grouped(left as u64)));
+    out.push(b'"');
 }
 
 /// A number with its thousands apart.
@@ -633,6 +708,51 @@ mod tests {
         assert_eq!(made(&call(&many), Form::Short)["input"]["omitted"], "[12,001 bytes of input left out]");
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(made(&call(&deep), Form::Short)["input"].to_string().contains("bytes …]"));
+    }
+
+    #[test]
+    fn an_edit_is_told_as_its_difference() {
+        let same = "  // an unchanged line of the function\n".repeat(12);
+        let (old, new) = (
+            format!("head\n{same}  return ok;\n}}"),
+            format!("head\n{same}  if (a) return 7;\n  return ok;\n}}"),
+        );
+        let call = |input: serde_json::Value| {
+            let line = serde_json::json!({"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"Edit","input":input});
+            made(&line.to_string(), Form::Short)["input"].clone()
+        };
+        for (a, b) in EDITS {
+            let input = call(serde_json::json!({"path":"/a", a: old, b: new}));
+            assert_eq!((&input[a], &input[b]), (&"[…]\n[…]".into(), &"[…]\n  if (a) return 7;\n[…]".into()));
+            // several edits of one call, too, and what is short stays
+            let input = call(serde_json::json!({"edits":[{a: old, b: new}, {a: "x", b: "y"}]}));
+            assert_eq!(
+                (&input["edits"][0][b], &input["edits"][1][b]),
+                (&"[…]\n  if (a) return 7;\n[…]".into(), &"y".into())
+            );
+        }
+        let context = " an unchanged line of the function\n".repeat(12);
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: a.rs\n@@\n{context}-old\n+new\n{context}*** End Patch"
+        );
+        let shown = call(serde_json::json!({"input": patch}))["input"].as_str().unwrap().to_owned();
+        assert!(
+            shown.starts_with("*** Begin Patch\n*** Update File: a.rs\n@@\n-old\n+new\n*** End Patch[… "),
+            "{shown}"
+        );
+        // a new file is told by its beginning
+        let added = format!("*** Begin Patch\n*** Add File: a.rs\n{}", "+a new line\n".repeat(500));
+        assert!(call(added.into()).as_str().unwrap().len() < 700);
+        // no part of a key is left
+        let key = format!(
+            "-----BEGIN {} KEY-----\n{}-----END {} KEY-----\n",
+            "PRIVATE",
+            "MIIabcdefghijklmnopqrstuvwxyz0123456789\n".repeat(20),
+            "PRIVATE"
+        );
+        let input =
+            call(serde_json::json!({"path":"/a","old_string":"a\nb","new_string":format!("a\n{key}b")}));
+        assert!(!input["new_string"].as_str().unwrap().contains("MIIabc"), "{input}");
     }
 
     #[test]

@@ -398,6 +398,7 @@ impl Emitter<'_> {
             }
         }
         odd |= e.has(bit::PATCHED) || value.duplicate_key().is_some();
+        odd |= line.trim_ascii().len() != line.len();
         if odd && e.length > 0 && part != Some(Part::Others) {
             // the value alone would not give the line back
             self.raw(at, number)?;
@@ -835,7 +836,7 @@ impl Emitter<'_> {
     }
 
     /// Tool output that the client moved into a file of the session's own folder. Only a plain file with a
-    /// plain name, right where the client puts it, is read; a link is not followed.
+    /// plain name, right where the client puts it, is read; no link below the session's file is followed.
     fn spilled(&mut self, named: &str, number: u64) -> Option<String> {
         let read = || -> std::result::Result<String, String> {
             let session = self.native.path().ok_or("the session came through a pipe")?;
@@ -847,7 +848,14 @@ impl Emitter<'_> {
             if !plain || parent != Some("tool-results".as_ref()) {
                 return Err("its path is not where the client puts such files".into());
             }
-            let path = session.with_extension("").join("tool-results").join(name);
+            let own = session.with_extension("");
+            let results = own.join("tool-results");
+            for folder in [&own, &results] {
+                if !std::fs::symlink_metadata(folder).map_err(|e| e.to_string())?.is_dir() {
+                    return Err("its folder is no plain folder".into());
+                }
+            }
+            let path = results.join(name);
             let kind = std::fs::symlink_metadata(&path).map_err(|e| e.to_string())?;
             if !kind.is_file() {
                 return Err("it is no plain file".into());
