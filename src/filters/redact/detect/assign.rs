@@ -472,7 +472,7 @@ fn stated(scan: &mut Scan<'_>, at: usize, end: usize) {
     let text = scan.text;
     let name = part(text, at, end);
     let password = |word: &&str| name.eq_ignore_ascii_case(word.as_bytes());
-    if !PASSWORDS.iter().any(|word| password(&word)) {
+    if !PASSWORDS.iter().any(|word| password(word)) {
         return;
     }
     let rest = part(text, end, (end + NEAR + 64).min(text.len()));
