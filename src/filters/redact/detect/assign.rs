@@ -472,7 +472,7 @@ fn stated(scan: &mut Scan<'_>, at: usize, end: usize) {
     let text = scan.text;
     let name = part(text, at, end);
     let password = |word: &&str| name.eq_ignore_ascii_case(word.as_bytes());
-    if !PASSWORDS.iter().any(|word| password(word)) {
+    if !PASSWORDS.iter().any(password) {
         return;
     }
     let rest = part(text, end, (end + NEAR + 64).min(text.len()));
@@ -1237,6 +1237,20 @@ fn phrase(name: &Name, says: Says, between: Between, value: &[u8]) -> bool {
     let least = if name.ends(&["phrase"]) { 3 } else { 4 };
     let word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_lowercase);
     says == Says::Password && (least..=16).contains(&count) && value.len() >= 16 && parts().all(word)
+}
+
+/// Whether a cell may be a secret in a column of this name.
+pub(super) fn fits_column(scan: &Scan<'_>, name: &[u8], cell: &[u8]) -> bool {
+    match scan.names.name(name).says() {
+        Some(Says::Password) => {
+            super::shell::password(cell) && (Mix::of(cell).kinds() >= 3 || !value::words(cell))
+        }
+        Some(Says::Secret | Says::Header) => {
+            super::shell::password(cell) && fits(Says::Secret, Between::Colon, cell, true, false)
+        }
+        Some(Says::Maybe | Says::Login) => super::shell::password(cell) && value::random(cell),
+        None => false,
+    }
 }
 
 /// Whether a value may be the secret of a name that says so.

@@ -3,8 +3,8 @@
 use super::Confidence;
 use super::bytes::{before, begins, blanks, byte, part, starts};
 use super::scan::Scan;
-use super::shell;
 use super::value::{self, Mix};
+use super::{assign, shell};
 
 /// Rows of a table that are looked at.
 const ROWS: usize = 200;
@@ -43,6 +43,7 @@ pub(super) fn column(scan: &mut Scan<'_>, at: usize, end: usize) {
     {
         return;
     }
+    let name = part(text, start, end);
     let column = left.iter().filter(|byte| **byte == sign).count();
     let count = first.iter().filter(|byte| **byte == sign).count();
     let mut from = line + first.len() + 1;
@@ -69,7 +70,7 @@ pub(super) fn column(scan: &mut Scan<'_>, at: usize, end: usize) {
                     && bare.first() == bare.last(),
             );
             let bare = bare.get(quotes..bare.len() - quotes).unwrap_or_default();
-            if shell::password(bare) && (!value::words(bare) || Mix::of(bare).kinds() >= 3) {
+            if assign::fits_column(scan, name, bare) {
                 let begin = from + skipped + (cell.len() - cell.trim_ascii_start().len()) + quotes;
                 scan.named("password-table", begin, begin + bare.len(), Confidence::Medium);
             }
