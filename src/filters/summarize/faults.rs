@@ -183,23 +183,26 @@ pub(super) fn searches(command: &str) -> bool {
     })
 }
 
-/// What a command is for: its program and the words that choose what it does.
+/// What a command is for, where another form of it reaches the same: a commit, a rebase, a push. Of any other the
+/// command itself: that one test passes says nothing of another.
 pub(super) fn purpose(command: &str) -> String {
     // the last command of a line is what it is for: `git add . && git commit`
     let part = command.rsplit("&&").next().unwrap_or(command).trim();
     let mut words = part.split_whitespace().filter(|w| !w.starts_with('-'));
-    let first = words.next().unwrap_or("").rsplit('/').next().unwrap_or("");
-    let second = words.next().unwrap_or("");
-    match (first, second) {
+    match (words.next(), words.next()) {
         (
-            "npm" | "pnpm" | "yarn" | "bun" | "python" | "python3" | "npx" | "uv" | "poetry" | "docker"
-            | "sh" | "bash",
-            _,
+            Some("git"),
+            Some(verb @ ("commit" | "rebase" | "merge" | "cherry-pick" | "push" | "pull" | "clone")),
         ) => {
-            format!("{first} {second} {}", words.next().unwrap_or(""))
+            format!("git {verb}")
         }
-        ("git", "rebase" | "merge" | "cherry-pick") => format!("git {second}"),
-        ("git" | "cargo" | "go" | "gh" | "make" | "kubectl" | "terraform", _) => format!("{first} {second}"),
+        (Some("gh"), Some(verb)) => format!("gh {verb} {}", words.next().unwrap_or("")),
+        (
+            Some(program @ ("npm" | "pnpm" | "yarn" | "pip" | "pip3" | "uv" | "poetry")),
+            Some(verb @ ("install" | "ci" | "sync")),
+        ) => {
+            format!("{program} {verb}")
+        }
         _ => command.to_owned(),
     }
 }
@@ -274,6 +277,7 @@ mod tests {
         assert_eq!(purpose("git add . && git commit --no-verify -m x"), purpose("git commit -m y"));
         assert_eq!(purpose("git rebase --continue"), purpose("git rebase origin/main"));
         assert_ne!(purpose("npm run check"), purpose("npm run build"));
+        assert_ne!(purpose("cargo test --test a"), purpose("cargo test --test b"));
         for command in [
             "PYTHONPATH=. pytest -q",
             "cargo test --lib",

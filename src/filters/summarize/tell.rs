@@ -349,7 +349,7 @@ impl Ledger {
     fn error_line(&self, failure: &Failure, language: Language) -> Line {
         let recent = self.recent(failure.at);
         let worth = match (failure.command, failure.resolved.is_some()) {
-            (true, false) => 5.0 + 4.0 * recent,
+            (true, false) => 9.0 + 6.0 * recent,
             // without a change that did it there is nothing to learn
             (true, true) if failure.by.is_empty() => 0.6 + 0.6 * recent,
             (true, true) => 2.5 + 1.5 * recent,
@@ -363,7 +363,7 @@ impl Ledger {
             Some((tool, path)) if !failure.command => format!("{tool} {}", self.path(path)),
             _ => failure.what.clone(),
         };
-        let mut text = format!("{state}: `{what}` {}", language.pick("failed", "失败"));
+        let mut text = format!("{state}: `{what}`");
         if failure.times > 1 {
             text.push_str(&format!(" ×{}", failure.times));
         }

@@ -121,7 +121,7 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
         "- created `src/new_file.rs`: made_here (#2)",
         "- edited `src/io.rs` (#8)",
         "- ok `cargo test` ×2 → fine (#10)",
-        "- resolved: `cargo test` failed: error[E9]: wrong width → ok now, after work on `src/io.rs` (#4, #5, #8, #11)",
+        "- resolved: `cargo test`: error[E9]: wrong width → ok now, after work on `src/io.rs` (#4, #5, #8, #11)",
         "## Environment\n- /w, claude (#0)",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");

@@ -398,6 +398,46 @@ fn a_later_prompt_that_waits_holds_little_in_memory() {
     assert_eq!(prompts, 2);
 }
 
+/// Counts four bytes as one token, and how many bytes it was asked for.
+struct Asked(std::sync::Arc<std::sync::atomic::AtomicU64>);
+
+impl crate::tokens::Counter for Asked {
+    fn count(&self, text: &str) -> u64 {
+        self.0.fetch_add(text.len() as u64, std::sync::atomic::Ordering::Relaxed);
+        text.len() as u64 / 4
+    }
+
+    fn count_escaped(&self, body: &[u8]) -> u64 {
+        self.count(&String::from_utf8_lossy(body))
+    }
+}
+
+#[test]
+fn a_prompt_without_end_takes_work_in_proportion() {
+    for (place, text) in [(0, "a"), (1, "a"), (0, "a pond "), (1, "鸭")] {
+        let work = |times: usize| {
+            let mut made = Maker::new(false);
+            let mut texts = ["Count the ducks.".to_owned(), "Go on.".to_owned()];
+            texts[place] = text.repeat(times);
+            made.prompt(&texts[0]);
+            made.call("c", "Bash", json!({"command": "ls"}));
+            made.result("c", "x".into());
+            made.prompt(&texts[1]);
+            let asked = std::sync::Arc::default();
+            let mut filter = Trim::new(Options::new(8_000)).unwrap();
+            filter.counters.quick = Box::new(Asked(std::sync::Arc::clone(&asked)));
+            // what is counted for sure is counted by it, too
+            filter.counters.last = true;
+            run(&mut filter, &made.end()).unwrap();
+            (asked.load(std::sync::atomic::Ordering::Relaxed), (text.len() * times) as u64)
+        };
+        for times in [100_000, 400_000, 1_600_000] {
+            let (asked, bytes) = work(times / text.len());
+            assert!(asked <= 3 * bytes + 300_000, "{place}: {asked} of {bytes}");
+        }
+    }
+}
+
 #[test]
 fn superseded_reads_go_before_other_results() {
     let mut made = Maker::new(false);
