@@ -281,6 +281,10 @@ impl<'f, 'v> Speaker<'f, 'v> {
         let said = speech::said(&whole);
         let by = |kind: Option<Harness>| kind.map_or(By::Conversation, By::Harness);
         match said.as_slice() {
+            // the client sends the words of others as the user's, but for its own word of a task
+            [only] if exact && only.by == Some(Harness::Notice) && !whole.starts_with("<task-") => {
+                one(Role::User, By::Conversation);
+            }
             [only] if matches!(only.text, Cow::Borrowed(_)) => one(Role::User, by(only.by)),
             _ if exact => one(Role::User, by(speech::kind(&whole))),
             several => {

@@ -15,6 +15,7 @@
 //! | `web` | URLs, headers, cookies, JSON web tokens |
 //! | `blocks` | private keys, Kubernetes, seeds |
 //! | `shell` | commands and their files |
+//! | `tables` | columns of passwords, SQL, lists of codes |
 //! | `personal` | personal data |
 //! | `user` | rules of the user's own |
 //! | `whole` | where a text may be cut so that no secret is |
@@ -27,6 +28,7 @@ mod lines;
 pub(super) mod personal;
 pub(super) mod scan;
 pub(super) mod shell;
+pub(super) mod tables;
 mod user;
 mod value;
 pub(super) mod web;
