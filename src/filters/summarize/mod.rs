@@ -372,13 +372,13 @@ impl Summarize {
                 let asked = prompts::asked(&text, self.ledger.findings.last().map(|m| m.text.as_str()));
                 let asked = asked.filter(|_| self.ledger.findings.asks() || text.len() < 200);
                 self.ledger.findings.close(words::is_denial(&text).then_some(text.as_str()));
-                self.ledger.work.says("");
+                self.ledger.work.says("", at.seq);
                 let after_stop = std::mem::take(&mut self.state.interrupted) || self.ledger.work.refused;
                 self.ledger.work.refused = false;
                 self.ledger.prompts.push(Prompt { seq: at.seq, text, kept: at.kept, after_stop, asked });
             }
             Role::Assistant => {
-                self.ledger.work.says(&text);
+                self.ledger.work.says(&text, at.seq);
                 self.ledger.findings.push(&text, at);
             }
             // the source agent's own summary: the newest stands for the ones before
