@@ -165,6 +165,8 @@ pub struct Peek {
     pub working_directory: Option<PathBuf>,
     /// Title given by the user or the client.
     pub title: Option<String>,
+    /// What the human said first, as far as was looked.
+    pub first_prompt: Option<String>,
     /// Whether it holds any prompt or answer.
     pub conversation: bool,
     /// Whether it is a subagent's.
@@ -212,8 +214,11 @@ pub struct ReadOptions {
 /// How to write.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Home of the target's store instead of the usual one (`CODEX_HOME`, `CLAUDE_CONFIG_DIR`).
+    /// Home of the target's store instead of the usual one (`CODEX_HOME`, `CLAUDE_CONFIG_DIR`), or the folder of
+    /// sessions in it.
     pub root: Option<PathBuf>,
+    /// What the configuration names as the place of the target's sessions. The target's own variable goes before it.
+    pub configured: Option<PathBuf>,
     /// Directory of the new session instead of the source's.
     pub project: Option<PathBuf>,
     /// Pairs of folders, another machine's (see [`crate::record::path`]) and this one's.
@@ -240,6 +245,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         WriteOptions {
             root: None,
+            configured: None,
             project: None,
             map_path: Vec::new(),
             title: None,
@@ -266,11 +272,26 @@ pub trait Writer {
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
+/// The session that is handed over.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Source {
+    /// Its agent.
+    pub agent: String,
+    /// Its id.
+    pub session_id: String,
+    /// Its file, where the stream names it.
+    pub path: Option<String>,
+}
+
 /// What was written.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Written {
     /// Target agent.
     pub agent: String,
+    /// The session it was.
+    pub source: Source,
+    /// Nothing was written.
+    pub dry_run: bool,
     /// Id of the new session.
     pub session_id: String,
     /// Id of this relay.

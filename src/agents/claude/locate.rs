@@ -6,6 +6,7 @@
 //! (`agent-*.jsonl` in 2.0, `<uuid>/subagents/` since), which are no sessions of their own.
 
 use crate::agents::files::{self, Seen};
+use crate::agents::note;
 use crate::agents::paths::is_of;
 use crate::agents::{Found, Peek, Store};
 use crate::json::{Tape, Value};
@@ -115,11 +116,13 @@ impl Store for Sessions {
         let mut file = files::open(&found.path)?;
         let mut glance = Glance::default();
         let mut tape = Tape::new();
+        let mut lines = 0;
         let went_on = files::head(&file, |line| {
             if let Ok(value) = tape.parse(line) {
                 glance.line(value);
             }
-            match glance.main && glance.started_in.is_some() {
+            lines += usize::from(glance.main);
+            match glance.main && glance.started_in.is_some() && (glance.prompt.is_some() || lines > BEFORE) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -137,6 +140,7 @@ impl Store for Sessions {
             working_directory: glance.last.or_else(|| glance.started_in.clone()),
             started_in: glance.started_in,
             title: glance.custom_title.or(glance.ai_title),
+            first_prompt: glance.prompt,
             // nothing said in 16 MiB, and more to come: rather offered than hidden
             conversation: glance.main || glance.sidechain || (went_on && glance.long),
             subagent: glance.sidechain && !glance.main,
@@ -200,6 +204,12 @@ fn in_folder_of(found: &Found, project: &Path) -> bool {
     folder.is_some_and(|folder| folder == folder_name(project))
 }
 
+/// Most of a text in which the first words of the human are looked for, in bytes.
+const PROMPT: usize = 64 << 10;
+
+/// Lines of the conversation that may stand before the first words of the human: of commands and their output.
+const BEFORE: usize = 12;
+
 /// Gathers what selects a session.
 #[derive(Debug, Default)]
 struct Glance {
@@ -207,6 +217,8 @@ struct Glance {
     last: Option<PathBuf>,
     custom_title: Option<String>,
     ai_title: Option<String>,
+    /// What the human said first.
+    prompt: Option<String>,
     /// A prompt or an answer of the session itself.
     main: bool,
     /// One of a subagent inside the file (1.0).
@@ -230,12 +242,28 @@ impl Glance {
                     Some(true) => self.sidechain = true,
                     _ => self.main = true,
                 }
+                if self.prompt.is_none() && self.main {
+                    self.prompt = prompt(line);
+                }
             }
             "custom-title" => self.custom_title = title(text("customTitle")).or(self.custom_title.take()),
             "ai-title" => self.ai_title = title(text("aiTitle")).or(self.ai_title.take()),
             _ => self.long |= text("uuid").is_some(),
         }
     }
+}
+
+/// What the human says in a line.
+fn prompt(line: Value<'_>) -> Option<String> {
+    let is = |key: &str| line.get(key).and_then(|v| v.bool()) == Some(true);
+    let message =
+        line.get("message").filter(|_| !is("isMeta") && !is("isSidechain") && !is("isCompactSummary"))?;
+    if !message.get("role")?.text().is_some_and(|role| role == "user") {
+        return None;
+    }
+    let content = message.get("content")?;
+    let texts = content.items().filter_map(|block| block.get("text")?.text());
+    content.text().into_iter().chain(texts).find_map(|text| note::human(&text.head(PROMPT)))
 }
 
 fn title(text: Option<crate::json::Text<'_>>) -> Option<String> {

@@ -20,11 +20,17 @@ use crate::stream::World;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Whose sessions these are.
-pub(super) const CLAUDE: To =
-    To { agent: "claude", title: "Claude Code", home: "CLAUDE_CONFIG_DIR", resume: "claude --resume" };
+pub(super) const CLAUDE: To = To {
+    agent: "claude",
+    title: "Claude Code",
+    home: "CLAUDE_CONFIG_DIR",
+    usual: ".claude",
+    sessions: "projects",
+    resume: "claude --resume",
+};
 
 /// The client whose lines are written.
 const VERSION: &str = "2.1.332";
@@ -174,7 +180,8 @@ impl Chain<'_> {
         let id = world.uuid_v4().to_string();
         let named = id.clone();
         let begun = self.hand.begin(session, id, |directory, _| {
-            let folder = home(options, world)?.join("projects").join(folder_name(Path::new(directory)));
+            let folder =
+                CLAUDE.home(options, world)?.join("projects").join(folder_name(Path::new(directory)));
             Ok(folder.join(format!("{named}.jsonl")))
         })?;
         let mut envelope =
@@ -783,23 +790,4 @@ fn is_pdf(data: Text<'_>) -> bool {
     Base64(data.raw()).bytes(0) == Some(*b"%PDF-")
         && data.raw().len().is_multiple_of(4)
         && data.raw().iter().all(good)
-}
-
-/// The home of the target's store: `--root`, `CLAUDE_CONFIG_DIR`, `~/.claude`.
-pub(super) fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
-    if let Some(root) = &options.root {
-        // reading takes the folder of projects for a root as well
-        let root = world.resolve(root);
-        return Ok(match (root.ends_with("projects"), root.parent()) {
-            (true, Some(home)) => home.to_owned(),
-            _ => root,
-        });
-    }
-    if let Some(home) = world.variable("CLAUDE_CONFIG_DIR") {
-        return Ok(world.resolve(Path::new(home)));
-    }
-    world.home().map(|home| home.join(".claude")).ok_or_else(|| Error::Failed {
-        what: "neither CLAUDE_CONFIG_DIR nor HOME is set".to_owned(),
-        hint: Some("name the home of Claude Code with --root DIR".to_owned()),
-    })
 }

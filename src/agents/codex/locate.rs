@@ -6,7 +6,10 @@
 //! Titles stand in `session_index.jsonl`; the last line of an id wins. Days and times in names are local
 //! ones and say nothing here.
 
+use super::write::CODEX;
 use crate::agents::files::{self, Seen};
+use crate::agents::handover::home_of;
+use crate::agents::note;
 use crate::agents::paths::is_of;
 use crate::agents::{Found, Peek, Store};
 use crate::json::{Tape, Value};
@@ -134,13 +137,10 @@ fn titles(place: &Path, problems: &mut Problems) -> HashMap<String, String> {
 
 impl Store for Sessions {
     fn places(&self, root: Option<&Path>, configured: Option<&Path>, world: &World) -> Vec<PathBuf> {
-        // the configuration names `~/.codex/sessions`; the home above it has the archive and the titles
-        let home = |path: PathBuf| match (path.ends_with("sessions"), path.parent()) {
-            (true, Some(home)) => home.to_owned(),
-            _ => path,
-        };
+        // `~/.codex/sessions` may be named; the home above it has the archive and the titles
+        let home = |path| home_of(path, CODEX.sessions);
         if let Some(root) = root {
-            return vec![world.resolve(root)];
+            return vec![home(world.resolve(root))];
         }
         if let Some(home) = world.variable("CODEX_HOME") {
             return vec![world.resolve(Path::new(home))];
@@ -185,6 +185,7 @@ impl Store for Sessions {
             started_in: working_directory.clone(),
             working_directory,
             title: found.title.clone(),
+            first_prompt: glance.prompt,
             conversation: glance.conversation,
             subagent: glance.subagent,
         })
@@ -247,12 +248,16 @@ impl Store for Sessions {
     }
 }
 
+/// Most of a text in which the first words of the human are looked for, in bytes.
+const PROMPT: usize = 64 << 10;
+
 /// What the beginning of a rollout tells.
 #[derive(Debug, Default)]
 struct Glance {
     directory: Option<String>,
     subagent: bool,
     parent: Option<String>,
+    prompt: Option<String>,
     conversation: bool,
 }
 
@@ -343,7 +348,11 @@ impl Glance {
             .flat_map(|c| c.items())
             .filter_map(|part| part.get("text")?.text());
         let mut said = item.get("content").is_some_and(|c| c.items().next().is_some());
+        let mut prompt = None;
         for text in texts {
+            if role.as_deref() == Some("user") && prompt.is_none() {
+                prompt = note::human(&text.head(PROMPT));
+            }
             if text.starts_with("<environment_context>") {
                 said = false;
                 let whole = text.decode();
@@ -357,6 +366,9 @@ impl Glance {
             }
         }
         self.conversation |= said;
+        if said && self.prompt.is_none() {
+            self.prompt = prompt;
+        }
     }
 }
 

@@ -16,7 +16,6 @@ use crate::json::{Tape, Value, write_escaped, write_string};
 use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
 use crate::stream::{World, append_line};
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 /// Longest `call_id` that the API takes (openai/codex 0.171 sends it unchecked).
 const CALL_ID: usize = 64;
@@ -31,8 +30,14 @@ const LAST_MESSAGE: usize = 64 << 10;
 const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| None };
 
 /// Whose sessions these are.
-pub(super) const CODEX: To =
-    To { agent: "codex", title: "Codex CLI", home: "CODEX_HOME", resume: "codex resume" };
+pub(super) const CODEX: To = To {
+    agent: "codex",
+    title: "Codex CLI",
+    home: "CODEX_HOME",
+    usual: ".codex",
+    sessions: "sessions",
+    resume: "codex resume",
+};
 
 /// Begins a new session.
 pub(super) fn writer<'w>(options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
@@ -125,7 +130,7 @@ impl Rollout<'_> {
         let begun = self.hand.begin(session, id, |_, now| {
             let local = now.to_zoned_datetime(world.zone());
             let name = format!("rollout-{}-{named}.jsonl", local.strftime("%Y-%m-%dT%H-%M-%S"));
-            let folder = home(options, world)?.join("sessions");
+            let folder = CODEX.home(options, world)?.join("sessions");
             Ok(folder.join(local.strftime("%Y/%m/%d").to_string()).join(name))
         })?;
         let first = begun.session.created_at.clone().unwrap_or_else(|| rfc3339(begun.now));
@@ -536,21 +541,7 @@ impl Rollout<'_> {
         let line = serde_json::json!({
             "id": begun.id, "thread_name": title.trim(), "updated_at": rfc3339(begun.now),
         });
-        let index = home(self.hand.options, self.hand.world)?.join("session_index.jsonl");
+        let index = CODEX.home(self.hand.options, self.hand.world)?.join("session_index.jsonl");
         append_line(&index, line.to_string().as_bytes())
     }
-}
-
-/// The home of the target's store: `--root`, `CODEX_HOME`, `~/.codex`.
-pub(super) fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
-    if let Some(root) = &options.root {
-        return Ok(world.resolve(root));
-    }
-    if let Some(home) = world.variable("CODEX_HOME") {
-        return Ok(world.resolve(Path::new(home)));
-    }
-    world.home().map(|home| home.join(".codex")).ok_or_else(|| Error::Failed {
-        what: "neither CODEX_HOME nor HOME is set".to_owned(),
-        hint: Some("name the home of Codex with --root DIR".to_owned()),
-    })
 }
