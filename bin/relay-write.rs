@@ -45,7 +45,8 @@ fn main() -> ExitCode {
         let configured = Configured { window: found.context_window, reserved: found.reserved_tokens };
         let (json, resume, strict_pairs, fit) = (w.json, w.resume, w.strict_pairs, w.fit);
         let keep_tools = stage.config.tool_call_keep_recent;
-        let options = Options { target, write, json, resume, strict_pairs, fit, keep_tools, configured };
+        let options =
+            Options { target, write, json, resume, strict_pairs, fit, keep_tools, configured, prompt: None };
         let input = stage.input()?;
         let Stage { world, out, report, .. } = stage;
         let mut emit = |piece: Piece<'_>| match piece {

@@ -5,10 +5,11 @@
 //! | [`json`] | JSON text: scanned, decoded, written | nothing of ours |
 //! | [`record`] | the stream's reference, its vocabulary, records and their heads, errors | json |
 //! | [`tokens`] | how many tokens a text is | json, record |
+//! | [`calls`] | what a tool call does | json, record |
 //! | [`stream`] | records on pipes and files: lines, queues, compression | json, record |
-//! | [`agents`] | one folder an agent: locate, read, write, and what they share | json, record, tokens, stream |
+//! | [`agents`] | one folder an agent: locate, read, write, and what they share | json, record, calls, tokens, stream |
 //! | [`formats`] | what is written and never resumed | json, record, stream |
-//! | [`filters`] | records in, records out | json, record, tokens, stream |
+//! | [`filters`] | records in, records out | json, record, calls, tokens, stream |
 //! | [`pipeline`] | what each command does, callable in process | all but cli |
 //! | [`cli`] | arguments, errors, exit codes, configuration | json, record, stream |
 //! | `bin/` | a command: its arguments and one call | all |
@@ -37,6 +38,7 @@
 //! ```
 
 pub mod agents;
+pub mod calls;
 pub mod cli;
 pub mod filters;
 pub mod formats;

@@ -6,13 +6,13 @@ use crate::support::api::tests::{gif, png};
 use crate::support::clients::{Client, resume_claude_in, resume_codex_in};
 use crate::support::sandbox::Sandbox;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const SESSION: &str = "0c0ffee0-0000-4000-8000-0000000000a1";
 const THREAD: &str = "019b7c1e-0000-7000-8000-0000000000a2";
 const WEBP: &str = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 
-/// What Codex (0.142, 0.171) puts in the place of a picture that lies elsewhere.
+/// What Codex 0.171 puts in the place of a picture that lies elsewhere; 0.142 sends its address.
 const REMOTE: &str = "image content omitted because remote image URLs are not supported";
 
 /// A picture as sessions hold them.
@@ -42,8 +42,8 @@ fn held() -> Vec<Held> {
         one("image/png", "[omitted]".to_owned(), "damaged base64", "damaged base64"),
         one("image/png", png(9_000, 2, 0), "9000 by 2 pixels", "image/png"),
         one("image/png", png(4, 4, 4 << 20), "4194", "image/png"),
-        one("", url("https://ducks.example/pond.png"), "url", REMOTE),
-        one("", url("http://ducks.example/pond.png"), "http://ducks.example", REMOTE),
+        one("", url("https://ducks.example/pond.png"), "url", "url"),
+        one("", url("http://ducks.example/pond.png"), "http://ducks.example", "url"),
         one("", url("file:///ponds/a.png"), "file:///ponds/a.png", "file:///ponds/a.png"),
         one("", url("[image/png content omitted]"), "image/png content omitted", "image/png content omitted"),
     ]
@@ -144,7 +144,6 @@ fn claude_session(sandbox: &Sandbox) -> PathBuf {
 
 /// A rollout of Codex with all of that.
 fn codex_session(sandbox: &Sandbox) -> PathBuf {
-    let line = |kind: &str, payload: Value| json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "payload": payload});
     let text = |text: &str| json!({"type": "input_text", "text": text});
     let call =
         |id: &str| json!({"type": "function_call", "name": "look", "call_id": id, "arguments": "{\"n\":1}"});
@@ -169,23 +168,32 @@ fn codex_session(sandbox: &Sandbox) -> PathBuf {
             "revised_prompt": "a pond"}),
         json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seven ducks. "}]}),
     ];
+    rollout(sandbox, &items)
+}
+
+/// A rollout of these items.
+fn rollout(sandbox: &Sandbox, items: &[Value]) -> PathBuf {
+    let line = |kind: &str, payload: &Value| json!({"timestamp": "2026-01-02T03:04:05.000Z", "type": kind, "payload": payload});
     let meta = json!({
         "id": THREAD, "timestamp": "2026-01-02T03:04:05.000Z", "cwd": sandbox.project(), "originator": "codex_exec",
         "cli_version": "0.171.0", "source": "exec"
     });
-    let lines: Vec<Value> = std::iter::once(line("session_meta", meta))
-        .chain(items.map(|item| line("response_item", item)))
-        .collect();
-    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    sandbox.write(format!("rollout-2026-01-02T03-04-05-{THREAD}.jsonl"), lines)
+    let lines = std::iter::once(line("session_meta", &meta))
+        .chain(items.iter().map(|item| line("response_item", item)))
+        .map(|line| format!("{line}\n"));
+    sandbox.write(format!("rollout-2026-01-02T03-04-05-{THREAD}.jsonl"), lines.collect::<String>())
 }
 
-/// Hands the session over; its new id, and what relay-write reported.
+/// Hands a session with all of that over; its new id, and what relay-write reported.
 fn handed(sandbox: &Sandbox, from: &str, to: &str) -> (String, Value) {
     let session = match from {
         "claude" => claude_session(sandbox),
         _ => codex_session(sandbox),
     };
+    written(sandbox, from, &session, to)
+}
+
+fn written(sandbox: &Sandbox, from: &str, session: &Path, to: &str) -> (String, Value) {
     let line = format!(
         "relay-read --quiet {from} {} | relay-pair --quiet | relay-write {to} --json --project .",
         session.display()
@@ -205,6 +213,7 @@ fn shown(value: &Value, out: &mut Vec<String>) {
     match (kind, value) {
         (_, Value::Array(all)) => all.iter().for_each(|one| shown(one, out)),
         (_, Value::String(text)) => out.push(text.clone()),
+        ("input_text", _) if value["text"] == REMOTE => out.push("url".to_owned()),
         ("image", _) => out.push(value["source"]["media_type"].as_str().unwrap_or("url").to_owned()),
         ("input_image", _) => out.push(media_type(value["image_url"].as_str().unwrap())),
         ("document", _) => {
@@ -219,20 +228,23 @@ fn shown(value: &Value, out: &mut Vec<String>) {
 }
 
 /// Every picture of [`held`] arrived so many times, as itself or by its name, and so did what else there was.
-fn judge(history: &[Value], to: &str, times: usize, words: &[&str]) {
+fn judge(history: &[Value], from: &str, to: &str, words: &[&str]) {
+    let times = 3;
     let mut all = Vec::new();
     history.iter().for_each(|one| shown(one, &mut all));
     let mut wanted: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
     for one in held() {
         *wanted.entry(if to == "claude" { one.claude } else { one.codex }).or_default() += times;
     }
+    // the picture that the model of Codex made
+    *wanted.entry("image/png").or_default() += usize::from(from == "codex");
     for (what, times) in wanted {
         let found = match what {
             "url" | "image/png" | "image/gif" | "image/webp" => all.iter().filter(|one| *one == what).count(),
             words => {
                 let named = |text: &String| {
                     let names = text.split("[image ").filter(|name| name.contains(words));
-                    names.filter(|name| name.contains("not carried over]") || *name == REMOTE).count()
+                    names.filter(|name| name.contains("not carried over]")).count()
                 };
                 all.iter().map(named).sum()
             }
@@ -251,7 +263,7 @@ fn to_claude(client: &str, from: &str, words: &[&str]) {
     let (id, report) = handed(&sandbox, from, "claude");
     let history = resume_claude_in(&sandbox, &client, &id).history();
     let blocks: Vec<Value> = history.into_iter().flat_map(|(_, blocks)| blocks).collect();
-    judge(&blocks, "claude", 3, words);
+    judge(&blocks, from, "claude", words);
     assert!(report["losses"].to_string().contains("that the target's API refuses"), "{report}");
 }
 
@@ -260,34 +272,60 @@ fn to_codex(client: &str, from: &str, words: &[&str]) {
     let sandbox = Sandbox::new();
     let (id, report) = handed(&sandbox, from, "codex");
     let history = resume_codex_in(&sandbox, &client, &id).history();
-    judge(&history, "codex", 3, words);
+    judge(&history, from, "codex", words);
     assert!(report["losses"].to_string().contains("that the target's API refuses"), "{report}");
 }
 
+const OF_CLAUDE: &[&str] = &["Pond news: https://ducks.example"];
+const OF_CODEX: &[&str] = &["web_search", "a pond"];
+
 #[test]
-fn claude_2_1_332_goes_on_with_what_codex_held() {
-    to_claude("claude-2.1.332", "codex", &["web_search", "a pond"]);
+fn claude_code_goes_on_with_what_codex_held() {
+    to_claude("claude-2.1.332", "codex", OF_CODEX);
+    to_claude("claude-2.0.77", "codex", OF_CODEX);
 }
 
 #[test]
-fn claude_2_1_332_goes_on_with_what_claude_held() {
+fn claude_code_goes_on_with_what_claude_code_held() {
     to_claude(
         "claude-2.1.332",
         "claude",
-        &[WORDS, &["Pond news: https://ducks.example", "document application/pdf", "[no output]"]].concat(),
+        &[WORDS, OF_CLAUDE, &["document application/pdf", "[no output]"]].concat(),
     );
 }
 
 #[test]
-fn codex_0_171_0_goes_on_with_what_claude_held() {
-    to_codex(
-        "codex-0.171.0",
-        "claude",
-        &[WORDS, &["Pond news: https://ducks.example", "application/pdf"]].concat(),
-    );
+fn codex_goes_on_with_what_claude_code_held() {
+    let words = [WORDS, OF_CLAUDE, &["application/pdf"]].concat();
+    to_codex("codex-0.171.0", "claude", &words);
+    to_codex("codex-0.142.0", "claude", &words);
 }
 
 #[test]
-fn codex_0_171_0_goes_on_with_what_codex_held() {
-    to_codex("codex-0.171.0", "codex", &["web_search", "a pond"]);
+fn codex_goes_on_with_what_codex_held() {
+    to_codex("codex-0.171.0", "codex", OF_CODEX);
+}
+
+/// Of more pictures than one request may have the newest ones stay, and no big one stands among so many.
+#[test]
+fn claude_code_goes_on_with_more_pictures_than_it_may_have() {
+    let Some(client) = Client::find("claude-2.1.332") else { return };
+    let sandbox = Sandbox::new();
+    let picture = |n: usize| {
+        let edge = if n.is_multiple_of(50) { 2_001 } else { 2_000 };
+        json!({"type": "input_image", "image_url": format!("data:image/png;base64,{}", png(edge, 1, 0))})
+    };
+    let pictures: Vec<Value> = (1..=120).map(picture).collect();
+    let prompt = json!({"type": "message", "role": "user", "content": pictures});
+    let answer = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Seen."}]});
+    let session = rollout(&sandbox, &[prompt, answer]);
+    let (id, report) = written(&sandbox, "codex", &session, "claude");
+    let mut all = Vec::new();
+    for (_, blocks) in resume_claude_in(&sandbox, &client, &id).history() {
+        blocks.iter().for_each(|block| shown(block, &mut all));
+    }
+    let count = |words: &str| all.iter().filter(|one| one.contains(words)).count();
+    assert_eq!((count("one of too many"), count("too big for so many")), (20, 2), "{all:#?}");
+    assert_eq!(all.iter().filter(|one| *one == "image/png").count(), 98);
+    assert!(report["losses"].to_string().contains("22 images that the target's API refuses"), "{report}");
 }

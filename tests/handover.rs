@@ -103,18 +103,21 @@ fn a_reader_that_goes_away_is_no_error() {
 
 #[test]
 fn the_line_that_resumes_is_not_lost_with_stdout_closed() {
+    for (agent, resumes) in [("codex", "codex resume "), ("claude", "claude --resume ")] {
+        let written = |end: &str| {
+            let sandbox = Sandbox::new();
+            store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
+            let read = format!("relay-read --quiet claude > s; relay-write --quiet {agent} < s {end}");
+            sandbox.shell(&read).run()
+        };
+        let out = written(">&-").expect_code(1);
+        let told = out.errors();
+        assert!(told.contains(resumes) && told.contains("it is closed"), "{told}");
+        // who throws it away by name has said so
+        assert_eq!(written("> /dev/null").success().errors(), "");
+    }
     let sandbox = Sandbox::new();
     store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
-    let read = "relay-read --quiet claude > stream.jsonl; relay-write --quiet codex < stream.jsonl";
-    let out = sandbox.shell(&format!("{read} >&-")).run().expect_code(1);
-    assert!(
-        out.errors().contains("codex resume ") && out.errors().contains("it is closed"),
-        "{}",
-        out.errors()
-    );
-    // who throws it away by name has said so
-    let out = sandbox.shell(&format!("{read} > /dev/null")).run().success();
-    assert_eq!(out.errors(), "");
     let out = sandbox.shell("relay-read claude >&-").run().expect_code(1);
     assert!(out.errors().contains("stdout"), "{}", out.errors());
 }

@@ -7,11 +7,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("record", &["json"]),
     ("tokens", &["json", "record"]),
+    ("calls", &["json", "record"]),
     ("stream", &["json", "record"]),
-    ("agents", &["json", "record", "tokens", "stream"]),
+    ("agents", &["json", "record", "calls", "tokens", "stream"]),
     ("formats", &["json", "record", "stream"]),
-    ("filters", &["json", "record", "tokens", "stream"]),
-    ("pipeline", &["json", "record", "tokens", "stream", "agents", "formats", "filters"]),
+    ("filters", &["json", "record", "calls", "tokens", "stream"]),
+    ("pipeline", &["json", "record", "calls", "tokens", "stream", "agents", "formats", "filters"]),
     ("cli", &["json", "record", "stream"]),
 ];
 
@@ -20,6 +21,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("json", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("record", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("tokens", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
+    ("calls", &["std::fs", "std::env", "std::process", "std::io::stdin", "clap", "anyhow"]),
     ("stream", &["clap", "anyhow"]),
     ("agents", &["clap", "anyhow", "std::env"]),
     ("formats", &["clap", "anyhow", "std::env"]),

@@ -7,10 +7,12 @@
 )]
 
 mod accepted;
+mod agents;
 mod budget;
 mod clients;
 mod commands;
 mod format;
+mod hand;
 mod handover;
 mod home;
 mod layers;

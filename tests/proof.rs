@@ -1,22 +1,22 @@
-//! Fidelity, judged by the real clients: what relay-read calls live is what Claude Code sends for the same file,
+//! Fidelity, judged by the real clients: what relay-read calls live is what the client sends for the same file,
 //! and what relay-write wrote reaches the model of Codex whole.
 
 use crate::reading::{cases, live, read};
-use crate::support::clients::{Client, resume_claude, resume_codex_in};
+use crate::support::clients::{Client, resume_claude, resume_codex, resume_codex_in};
 use crate::support::sandbox::Sandbox;
 use relay::agents::History;
 use serde_json::Value;
 use std::path::Path;
 
 /// Cases with a live conversation that the client can be asked about, with their `exact` view.
-pub(crate) fn sessions() -> Vec<(String, std::path::PathBuf, Vec<Value>)> {
-    cases("claude")
+pub(crate) fn sessions(agent: &str) -> Vec<(String, std::path::PathBuf, Vec<Value>)> {
+    cases(agent)
         .into_iter()
         .filter_map(|folder| {
             let expect: Value =
                 serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
             let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-            let records = read("claude", &folder.join("session.jsonl"), History::Exact);
+            let records = read(agent, &folder.join("session.jsonl"), History::Exact);
             let judged = expect["client"] != false && !live(&records).is_empty();
             judged.then(|| (name, folder.join("session.jsonl"), records))
         })
@@ -95,7 +95,7 @@ fn image(block: &Value) -> Option<String> {
 
 #[test]
 fn what_is_read_as_live_is_what_claude_code_sends() {
-    for (name, session, records) in sessions() {
+    for (name, session, records) in sessions("claude") {
         let sandbox = Sandbox::new();
         let id = records[0]["session_id"].as_str().unwrap();
         let copy = sandbox.write(format!("{id}.jsonl"), std::fs::read(&session).unwrap());
@@ -110,6 +110,82 @@ fn what_is_read_as_live_is_what_claude_code_sends() {
         let sent = claude_items(&resumed.history(), &harness(&records));
         assert_eq!(normal(sent), normal(wanted), "{name}");
     }
+}
+
+/// What Codex sends of a rollout of its own, in the words of [`live`] without names, states and media types: a web
+/// search has no id, and what an agent says to another is no conversation.
+fn codex_sent(items: &[Value], harness: &[&str]) -> Vec<String> {
+    let mut out = Vec::new();
+    for item in items {
+        let id = item["call_id"].as_str().or(item["id"].as_str()).unwrap_or("?");
+        match item["type"].as_str().unwrap() {
+            "message" => {
+                let role = item["role"].as_str().unwrap();
+                for part in item["content"].as_array().unwrap() {
+                    match part["text"].as_str() {
+                        Some(text) if harness.contains(&text.trim()) => {}
+                        Some(text) => out.push(format!("{role}: {}", text.trim())),
+                        None => out.push("image".to_owned()),
+                    }
+                }
+            }
+            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+                out.push(format!("call: {id}"));
+            }
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+                out.push(format!("result: {id}"));
+            }
+            "web_search_call" => out.push("call: ?".to_owned()),
+            "image_generation_call" => out.extend([format!("call: {id}"), "image".to_owned()]),
+            "agent_message" => {}
+            other => panic!("an item of type {other} is in no case"),
+        }
+    }
+    out
+}
+
+#[test]
+fn what_is_read_as_live_is_what_codex_sends() {
+    for (name, session, records) in sessions("codex") {
+        let sandbox = Sandbox::new();
+        let id = records[0]["session_id"].as_str().unwrap();
+        let rollout = format!("rollout-2026-02-03T04-05-00-{id}.jsonl");
+        let copy = sandbox.write(rollout, std::fs::read(&session).unwrap());
+        let Some(resumed) = resume_codex("codex-0.171.0", &copy) else { return };
+        assert_eq!(resumed.thread_id, id, "{name}");
+        let wanted: Vec<String> = live(&records)
+            .iter()
+            .filter(|i| !i.starts_with("reasoning: "))
+            .map(|i| match i.split_whitespace().collect::<Vec<_>>()[..] {
+                ["call:", _, "web_search"] => "call: ?".to_owned(),
+                ["call:", id, ..] => format!("call: {id}"),
+                ["result:", id, ..] => format!("result: {id}"),
+                ["image:", ..] => "image".to_owned(),
+                _ => i.replacen("summary: ", "user: ", 1).trim().to_owned(),
+            })
+            .collect();
+        assert_eq!(codex_sent(&resumed.history(), &harness(&records)), wanted, "{name}");
+    }
+}
+
+/// What is restored goes on under the id that is told.
+#[test]
+fn a_restored_rollout_resumes_under_the_id_that_is_told() {
+    let Some(client) = Client::find("codex-0.171.0") else { return };
+    let (_, session, records) = sessions("codex").remove(0);
+    let sandbox = Sandbox::new();
+    let id = records[0]["session_id"].as_str().unwrap();
+    let copy =
+        sandbox.write(format!("rollout-2026-02-03T04-05-00-{id}.jsonl"), std::fs::read(session).unwrap());
+    let line = format!(
+        "relay-read --quiet codex {} | relay-write codex --restore --json --project {}",
+        copy.display(),
+        sandbox.project().display()
+    );
+    let written: Value = serde_json::from_str(sandbox.shell(&line).run().success().text().trim()).unwrap();
+    assert_eq!(written["session_id"], id);
+    assert!(written["resume"].as_str().unwrap().ends_with(&format!("codex resume {id}")), "{written}");
+    assert_eq!(resume_codex_in(&sandbox, &client, id).thread_id, id);
 }
 
 /// The items of a request as words; names and inputs may be the target's own.
@@ -140,7 +216,7 @@ fn codex_items(items: &[Value]) -> Vec<String> {
 
 fn relayed_reaches(client: &str) {
     let Some(client) = Client::find(client) else { return };
-    for (name, session, records) in sessions() {
+    for (name, session, records) in sessions("claude") {
         let sandbox = Sandbox::new();
         let copy = sandbox.write("session.jsonl", std::fs::read(&session).unwrap());
         let read = format!("relay-read --quiet claude {} --history exact", copy.display());

@@ -75,14 +75,20 @@ fn strings(value: &Value) -> Vec<String> {
     value.as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()).collect()
 }
 
+fn all_cases() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    ["claude", "codex"]
+        .into_iter()
+        .flat_map(|agent| cases(agent).into_iter().map(move |folder| (agent, folder)))
+}
+
 #[test]
 fn every_view_of_every_case() {
-    for folder in cases("claude") {
+    for (agent, folder) in all_cases() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let expect: Value =
             serde_json::from_slice(&std::fs::read(folder.join("expect.json")).unwrap()).unwrap();
         let session = folder.join("session.jsonl");
-        let active = read("claude", &session, History::Active);
+        let active = read(agent, &session, History::Active);
         let end = active.last().unwrap();
         assert_eq!(end["type"], "end", "{name}");
         match expect["failed"].as_str() {
@@ -90,11 +96,11 @@ fn every_view_of_every_case() {
             None => assert!(end["failed"].is_null(), "{name}: {end}"),
         }
         assert_eq!(live(&active), strings(&expect["active"]), "{name}, active");
-        let exact: Vec<String> = live(&read("claude", &session, History::Exact));
+        let exact: Vec<String> = live(&read(agent, &session, History::Exact));
         let wanted = if expect["exact"].is_null() { &expect["active"] } else { &expect["exact"] };
         assert_eq!(exact, strings(wanted), "{name}, exact");
         if !expect["full"].is_null() {
-            let full = live(&read("claude", &session, History::Full));
+            let full = live(&read(agent, &session, History::Full));
             assert_eq!(full, strings(&expect["full"]), "{name}, full");
         }
         if let Some(problems) = expect["problems"].as_object() {
@@ -132,12 +138,12 @@ fn every_view_of_every_case() {
 /// No line is lost: each is in a record, or in several.
 #[test]
 fn every_line_is_accounted_for() {
-    for folder in cases("claude") {
+    for (agent, folder) in all_cases() {
         let session = folder.join("session.jsonl");
         let bytes = std::fs::read(&session).unwrap();
         let lines = bytes.split(|&b| b == b'\n').count() - usize::from(bytes.ends_with(b"\n"));
         for history in [History::Active, History::Exact, History::Full] {
-            let records = read("claude", &session, history);
+            let records = read(agent, &session, history);
             if !records.last().unwrap()["failed"].is_null() {
                 continue;
             }

@@ -22,6 +22,8 @@ pub(in crate::agents) struct To {
     pub(in crate::agents) agent: &'static str,
     /// Its name for people.
     pub(in crate::agents) title: &'static str,
+    /// Whose tokens its window counts.
+    pub(in crate::agents) family: Family,
     /// The variable that names its home.
     pub(in crate::agents) home: &'static str,
     /// The usual name of that home in the user's.
@@ -349,10 +351,7 @@ impl<'w> Handover<'w> {
                 dropped: &self.dropped,
                 losses: &told.collect::<Vec<_>>(),
                 summary: !self.summary.is_empty(),
-                most: budget.map(|budget| Most {
-                    tokens: budget.note_reserve,
-                    family: Family::of_agent(self.to.agent),
-                }),
+                most: budget.map(|budget| Most { tokens: budget.note_reserve, family: self.to.family }),
             };
             let mut text = Vec::new();
             write_escaped(&mut text, &note.text());

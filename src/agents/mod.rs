@@ -19,8 +19,12 @@ mod shell;
 mod speech;
 mod tools;
 
+pub use shell::quoted;
+
+use crate::calls::Tool;
 use crate::record::{Error, Problem, Problems, Record, Result};
 use crate::stream::{Native, Sink, World, nearest};
+use crate::tokens::Family;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -48,6 +52,12 @@ pub fn named(name: &str) -> Result<&'static dyn Agent> {
             None => format!("agents: {}", names().join(", ")),
         }),
     })
+}
+
+/// The family of a model by its name, with or without a vendor in front (`openai/gpt-5`).
+pub fn family_of(model: &str) -> Family {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    AGENTS.iter().find_map(|agent| agent.family_of(&name)).unwrap_or(Family::Unknown)
 }
 
 /// One coding agent: where its sessions are, how to read and how to write them.
@@ -80,6 +90,22 @@ pub trait Agent: Sync {
     fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
         let _ = (written, options, world);
         Ok(())
+    }
+
+    /// Its tools that have a counterpart in other agents.
+    fn tools(&self) -> &'static [Tool] {
+        &[]
+    }
+
+    /// Whose tokens its usual model counts.
+    fn family(&self) -> Family {
+        Family::Unknown
+    }
+
+    /// The family of a model that this agent's vendor makes, by its lower-case name without a vendor in front.
+    fn family_of(&self, model: &str) -> Option<Family> {
+        let _ = model;
+        None
     }
 
     /// Context window of the agent's usual model, in tokens, and what of it to leave free.

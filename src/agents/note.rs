@@ -343,7 +343,7 @@ mod tests {
             Session { source_agent: "codex".into(), file_snapshot: Some(files), ..Session::default() };
         let mut lengths = Vec::new();
         for tokens in [1000, 500, 300, 120, 40, 0] {
-            let most = Most { tokens, family: Family::Claude };
+            let most = Most { tokens, family: Family::Anthropic };
             let note = Note {
                 relay_id: "relay_20261129_100000_abcdef",
                 session: &session,

@@ -6,7 +6,7 @@ use crate::record::{Error, Result, is_hidden};
 ///
 /// # Errors
 /// The text holds characters that a terminal would act on or that would hide what the line does: see [`is_hidden`].
-pub(in crate::agents) fn quoted(text: &str) -> Result<String> {
+pub fn quoted(text: &str) -> Result<String> {
     if let Some(c) = text.chars().find(|&c| is_hidden(c)) {
         return Err(Error::Failed {
             what: format!("{:?} holds the character U+{:04X}", text, u32::from(c)),

@@ -20,6 +20,8 @@
 //! ```
 
 mod config;
+mod dispatch;
+mod hand;
 mod progress;
 mod redact;
 mod size;
@@ -29,6 +31,8 @@ mod trim;
 mod write;
 
 pub use config::{Agent as AgentConfig, Config};
+pub use dispatch::{COMMANDS, dispatched};
+pub use hand::Handing;
 pub use redact::Redaction;
 pub use size::{Amount, amount, positive, seconds, size};
 pub use summarize::Summarizing;

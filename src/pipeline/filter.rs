@@ -21,7 +21,7 @@ pub fn run<R: Read>(
     out: &mut dyn Sink,
     report: &mut dyn Report,
 ) -> Result<()> {
-    let mut out = Signed::new(out, via);
+    let mut out = Signed::new(out, via.as_ref());
     let mut records = 0;
     while let Some(record) = source.next_record()? {
         match filter.record(&record, &mut out) {
@@ -62,6 +62,29 @@ impl<'a> Through<'a> {
 impl Sink for Through<'_> {
     fn put(&mut self, line: &[u8]) -> Result<()> {
         self.filter.record(&Record::new(line, &mut self.tape)?, self.out)
+    }
+}
+
+/// A filter that says in every session that it was there, as the command does.
+pub struct Signing {
+    filter: Box<dyn Filter>,
+    via: Option<Via>,
+}
+
+impl Signing {
+    /// `via` is what the filter notes; `None` notes nothing.
+    pub fn new(filter: Box<dyn Filter>, via: Option<Via>) -> Signing {
+        Signing { filter, via }
+    }
+}
+
+impl Filter for Signing {
+    fn record(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
+        self.filter.record(record, &mut Signed::new(out, self.via.as_ref()))
+    }
+
+    fn end(&mut self, out: &mut dyn Sink) -> Result<()> {
+        self.filter.end(&mut Signed::new(out, self.via.as_ref()))
     }
 }
 

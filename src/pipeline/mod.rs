@@ -2,6 +2,7 @@
 
 pub mod exec;
 pub mod filter;
+pub mod hand;
 pub mod read;
 pub mod redact;
 pub mod select;

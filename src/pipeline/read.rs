@@ -65,7 +65,7 @@ fn read(
     let mut stage = Reading {
         options,
         watch: Watch {
-            out: Signed::new(out, options.via.clone()),
+            out: Signed::new(out, options.via.as_ref()),
             session: None,
             end: None,
             broken: false,

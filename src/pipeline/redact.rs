@@ -163,13 +163,13 @@ pub fn run(
     Ok(tally.places() > 0)
 }
 
-/// The secrets of a text replaced, each wherever it stands, for what is no stream.
+/// What replaces secrets by the usual rules, without files of the user; with `check`, only counts them.
 ///
 /// # Errors
-/// Memory or the temporary file.
-pub fn text(text: &str, world: &World) -> Result<String> {
+/// A rule that does not work.
+pub fn usual(world: &World, two_pass: bool, check: bool) -> Result<Redact<'static>> {
     let options = Options::default();
-    let mut redact = Redact::new(Setup {
+    Redact::new(Setup {
         detector: Detector::new(&choice(&options, world)?)?,
         allow: Allow::default(),
         key: key(&options, world, None, &[])?,
@@ -177,9 +177,17 @@ pub fn text(text: &str, world: &World) -> Result<String> {
         map: &[],
         journal: None,
         findings: None,
-        two_pass: true,
-        check: false,
-    })?;
+        two_pass,
+        check,
+    })
+}
+
+/// The secrets of a text replaced, each wherever it stands, for what is no stream.
+///
+/// # Errors
+/// Memory or the temporary file.
+pub fn text(text: &str, world: &World) -> Result<String> {
+    let mut redact = usual(world, true, false)?;
     let message = serde_json::json!({"type": "message", "role": "user", "content": text});
     let stream = format!(
         "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"\"}}\n{message}\n{{\"type\":\"end\"}}\n"

@@ -1,13 +1,12 @@
 //! What relay-trim does, and relay-write with `--fit`.
 
 use super::filter::Chain;
-use crate::agents::{Window, named, names};
+use crate::agents::{Window, family_of, named, names};
 use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::filters::trim::{Explanation, Options, Trim};
 use crate::record::{Error, Record, Result};
 use crate::stream::{Report, Sink};
-use crate::tokens::Family;
 
 /// Room of an agent in the configuration, in tokens; `None` where it says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -48,8 +47,8 @@ pub fn target(target: &str, configured: impl FnOnce(&str) -> Configured) -> Resu
             let hint = format!("AGENT:MODEL or AGENT; agents: {}", names().join(", "));
             return Err(Error::Usage { what: format!("{target:?} names no model"), hint: Some(hint) });
         }
-        Some(model) => Family::of_model(model),
-        None => Family::of_agent(name),
+        Some(model) => family_of(model),
+        None => agent.family(),
     };
     Ok(Options { family, ..Options::new(budget) })
 }

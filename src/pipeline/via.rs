@@ -7,20 +7,20 @@ use crate::stream::Sink;
 /// Hands records on and adds an entry to `via` of every `session` among them.
 pub struct Signed<'o> {
     out: &'o mut dyn Sink,
-    via: Option<Via>,
+    via: Option<&'o Via>,
     tape: Tape,
 }
 
 impl<'o> Signed<'o> {
     /// `via` is the entry; `None` changes nothing.
-    pub fn new(out: &'o mut dyn Sink, via: Option<Via>) -> Signed<'o> {
+    pub fn new(out: &'o mut dyn Sink, via: Option<&'o Via>) -> Signed<'o> {
         Signed { out, via, tape: Tape::new() }
     }
 }
 
 impl Sink for Signed<'_> {
     fn put(&mut self, line: &[u8]) -> Result<()> {
-        let Some(via) = &self.via else { return self.out.put(line) };
+        let Some(via) = self.via else { return self.out.put(line) };
         // what relay writes has its type first; only lines of other hands must be looked into
         let session = match line.strip_prefix(b"{\"type\":\"") {
             Some(rest) => rest.starts_with(b"session\""),
@@ -84,7 +84,7 @@ mod tests {
     fn sign(line: &str) -> String {
         let via = Via { name: "relay-x".into(), version: "1".into(), options: vec!["--a=1".into()] };
         let mut out = Vec::new();
-        Signed::new(&mut out, Some(via)).put(line.as_bytes()).unwrap();
+        Signed::new(&mut out, Some(&via)).put(line.as_bytes()).unwrap();
         String::from_utf8(out.remove(0)).unwrap()
     }
 

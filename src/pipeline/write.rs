@@ -1,8 +1,9 @@
 //! What relay-write does: every session of a stream becomes a new session of an agent, or the stream an
 //! archive.
 
+use super::filter::Through;
 use super::trim::Configured;
-use crate::agents::{self, Agent, WriteOptions, Writer, Written, named};
+use crate::agents::{self, Agent, WriteOptions, Writer, Written, named, quoted};
 use crate::filters::Filter;
 use crate::filters::pair::{self, Pair};
 use crate::filters::trim;
@@ -37,6 +38,8 @@ pub struct Options {
     pub keep_tools: Option<u64>,
     /// The target's window, where the configuration says so.
     pub configured: Configured,
+    /// The first prompt, for the command that resumes.
+    pub prompt: Option<String>,
 }
 
 /// What goes to standard output.
@@ -70,6 +73,38 @@ pub fn run(
         refuse_for_archive(options)?;
         return archive(source, name, options, world, emit, report);
     }
+    into_agent(options, world, emit, report, |fit, sessions| match pass(source, fit, sessions)? {
+        0 => Err(nothing(name)),
+        _ => Ok(()),
+    })
+}
+
+/// Writes every session that `feed` puts into its sink: [`run`] behind a reader or filter in the same process.
+///
+/// # Errors
+/// As [`run`], and what `feed` says.
+pub fn fed(
+    options: &Options,
+    world: &World,
+    emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
+    report: &mut dyn Report,
+    feed: impl FnOnce(&mut dyn Sink) -> Result<()>,
+) -> Result<()> {
+    into_agent(options, world, emit, report, |fit, sessions| {
+        let mut before = super::trim::before_writing(fit)?;
+        let mut through = Through::new(&mut before, sessions);
+        feed(&mut through)?;
+        through.end()
+    })
+}
+
+fn into_agent(
+    options: &Options,
+    world: &World,
+    emit: &mut dyn FnMut(Piece<'_>) -> Result<()>,
+    report: &mut dyn Report,
+    pass: impl FnOnce(Option<&trim::Options>, &mut Sessions<'_, '_>) -> Result<()>,
+) -> Result<()> {
     if options.json && options.write.output.as_deref().is_some_and(is_stdout) {
         return Err(both_want_stdout("--json and -o -"));
     }
@@ -101,18 +136,18 @@ pub fn run(
         written: None,
         count: 0,
     };
-    let read = pass(source, fit.as_ref(), &mut sessions);
+    let read = pass(fit.as_ref(), &mut sessions);
     let read = match (read, sessions.failed.take()) {
         (Err(e), Some(earlier)) => {
             sessions.report.fail(&earlier);
             Err(e)
         }
-        (Ok(_), Some(failed)) => Err(failed),
+        (Ok(()), Some(failed)) => Err(failed),
         (read, None) => read,
     };
     if let (true, 1, Some(only)) = (options.resume, sessions.count, sessions.written.take()) {
         let failed = match read {
-            Ok(_) => become_client(&only),
+            Ok(()) => become_client(&only),
             Err(failed) => failed,
         };
         // the client does not take over, so the line that it stood for is wanted after all
@@ -120,16 +155,10 @@ pub fn run(
         sessions.report.fail(&failed);
         return Err(lost);
     }
-    match (read?, sessions.count) {
-        (0, _) => return Err(nothing(name)),
-        (_, 2..) if options.resume => {
-            return Err(Error::failed(format!(
-                "--resume is for one session: {} were written",
-                sessions.count
-            ))
-            .with_hint("run the line of the one to go on with"));
-        }
-        _ => {}
+    read?;
+    if options.resume && sessions.count > 1 {
+        let what = format!("--resume is for one session: {} were written", sessions.count);
+        return Err(Error::failed(what).with_hint("run the line of the one to go on with"));
     }
     Ok(())
 }
@@ -361,7 +390,10 @@ impl Sessions<'_, '_> {
                     return Ok(());
                 }
                 self.state = State::Between;
-                let written = writer.finish()?;
+                let mut written = writer.finish()?;
+                if let Some(prompt) = &self.options.prompt {
+                    written.resume.push_str(&format!(" -- {}", quoted(prompt)?));
+                }
                 let told = self.tell(&written);
                 let registered = match self.options.write.register {
                     true => self.agent.register(&written, &self.options.write, self.world),

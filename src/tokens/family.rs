@@ -2,7 +2,7 @@
 //!
 //! | family | text, against o200k | a message | a tool call | a tool result | source |
 //! |---|---|---|---|---|---|
-//! | Claude | 1.3 | 4 | 12 | 12 | no tokenizer is published; the vendor's notes on Claude Opus 4.7 and later speak of up to 1.35 times the tokens of its earlier models; what frames a message is not published and assumed to be as in the harmony format |
+//! | Anthropic | 1.3 | 4 | 12 | 12 | no tokenizer is published; the vendor's notes on Claude Opus 4.7 and later speak of up to 1.35 times the tokens of its earlier models; what frames a message is not published and assumed to be as in the harmony format |
 //! | OpenAI | 1.0 | 4 | 12 | 12 | o200k is the vendor's own for GPT-4o and later; a message in the published harmony format is start, role, message and end; a call adds channel, recipient and constraint |
 //! | unknown | 1.3 | 4 | 4 | 4 | text as the dearest known; frames as the leanest: whose calls are framed by 12 is known not to count text by 1.3, and with both a budget would stay a third empty there |
 //!
@@ -13,8 +13,8 @@ use super::image::Size;
 /// Models that count alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
-    /// Anthropic's Claude models.
-    Claude,
+    /// Anthropic's models.
+    Anthropic,
     /// OpenAI's models from GPT-4o on.
     OpenAi,
     /// Any other model.
@@ -33,38 +33,11 @@ pub struct Overhead {
 }
 
 impl Family {
-    /// The family that an agent talks to when its model is not known.
-    pub fn of_agent(agent: &str) -> Self {
-        match agent {
-            "claude" => Self::Claude,
-            "codex" => Self::OpenAi,
-            _ => Self::Unknown,
-        }
-    }
-
-    /// The family of a model by its name, with or without a vendor in front (`openai/gpt-5`).
-    pub fn of_model(model: &str) -> Self {
-        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
-        let reasoning =
-            name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
-        if name.contains("claude") || matches!(name.as_str(), "opus" | "sonnet" | "haiku") {
-            Self::Claude
-        } else if name.starts_with("gpt-")
-            || name.starts_with("codex")
-            || name.starts_with("chatgpt")
-            || reasoning
-        {
-            Self::OpenAi
-        } else {
-            Self::Unknown
-        }
-    }
-
     /// Thousandths of a token of this family for one token of o200k.
     pub fn factor(self) -> u64 {
         match self {
             Self::OpenAi => 1000,
-            Self::Claude | Self::Unknown => 1300,
+            Self::Anthropic | Self::Unknown => 1300,
         }
     }
 
@@ -77,27 +50,27 @@ impl Family {
     /// What comes on top of the text.
     pub fn overhead(self) -> Overhead {
         match self {
-            Self::Claude | Self::OpenAi => Overhead { message: 4, tool_call: 12, tool_result: 12 },
+            Self::Anthropic | Self::OpenAi => Overhead { message: 4, tool_call: 12, tool_result: 12 },
             Self::Unknown => Overhead { message: 4, tool_call: 4, tool_result: 4 },
         }
     }
 
     /// Tokens of an image of `size` pixels; of a large screenshot where the size is not known.
     ///
-    /// Claude: width × height / 750 after scaling to 2,576 pixels on the long edge, at most 4,784 (Claude Opus 4.7 and later; earlier
+    /// Anthropic: width × height / 750 after scaling to 2,576 pixels on the long edge, at most 4,784 (Claude Opus 4.7 and later; earlier
     /// models stop at 1,568 pixels and about 1,600 tokens, so this is never too low). OpenAI: scaled into 2,048 × 2,048, then to at most
     /// 768 on the short edge, 85 tokens and 170 for each tile of 512 × 512 (GPT-4o and 4.1; GPT-5 takes 70 and 140). An unknown family
     /// pays the dearer of the two.
     pub fn image(self, size: Option<Size>) -> u64 {
         match self {
-            Self::Claude => size.map_or(1600, claude_image),
+            Self::Anthropic => size.map_or(1600, anthropic_image),
             Self::OpenAi => size.map_or(1445, openai_image),
-            Self::Unknown => Self::Claude.image(size).max(Self::OpenAi.image(size)),
+            Self::Unknown => Self::Anthropic.image(size).max(Self::OpenAi.image(size)),
         }
     }
 }
 
-fn claude_image(size: Size) -> u64 {
+fn anthropic_image(size: Size) -> u64 {
     let size = size.scaled_to(2576, u32::MAX);
     (u64::from(size.width) * u64::from(size.height)).div_ceil(750).clamp(1, 4784)
 }
@@ -112,42 +85,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_and_agents_find_their_family() {
-        for name in ["claude-opus-4-8", "anthropic/claude-sonnet-5", "us.anthropic.claude-haiku-4-5", "opus"]
-        {
-            assert_eq!(Family::of_model(name), Family::Claude, "{name}");
-        }
-        for name in ["gpt-5.2-codex", "openai/gpt-4o", "o3-mini", "codex-mini-latest", "GPT-5"] {
-            assert_eq!(Family::of_model(name), Family::OpenAi, "{name}");
-        }
-        for name in ["", "gemini-3-pro", "ollama", "qwen3", "oracle"] {
-            assert_eq!(Family::of_model(name), Family::Unknown, "{name}");
-        }
-        assert_eq!(Family::of_agent("codex"), Family::OpenAi);
-        assert_eq!(Family::of_agent("claude"), Family::Claude);
-        assert_eq!(Family::of_agent("gemini"), Family::Unknown);
-    }
-
-    #[test]
     fn a_factor_rounds_up_and_never_overflows() {
-        assert_eq!(Family::Claude.tokens(0), 0);
-        assert_eq!(Family::Claude.tokens(1), 2);
-        assert_eq!(Family::Claude.tokens(1000), 1300);
+        assert_eq!(Family::Anthropic.tokens(0), 0);
+        assert_eq!(Family::Anthropic.tokens(1), 2);
+        assert_eq!(Family::Anthropic.tokens(1000), 1300);
         assert_eq!(Family::OpenAi.tokens(1234), 1234);
-        assert_eq!(Family::Claude.tokens(u64::MAX), u64::MAX);
+        assert_eq!(Family::Anthropic.tokens(u64::MAX), u64::MAX);
     }
 
     #[test]
     fn images_cost_what_the_vendors_say() {
         let size = |width, height| Some(Size { width, height });
         // The tables of the vendors' guides: 1,092 × 1,092 is about 1,590; 1,024 × 1,024 is 765 and 2,048 × 4,096 is 1,105.
-        assert_eq!(Family::Claude.image(size(1092, 1092)), 1590);
+        assert_eq!(Family::Anthropic.image(size(1092, 1092)), 1590);
         assert_eq!(Family::OpenAi.image(size(1024, 1024)), 765);
         assert_eq!(Family::OpenAi.image(size(2048, 4096)), 1105);
-        assert_eq!(Family::Claude.image(size(3456, 2234)), 4784);
-        assert_eq!(Family::Claude.image(size(1, 1)), 1);
+        assert_eq!(Family::Anthropic.image(size(3456, 2234)), 4784);
+        assert_eq!(Family::Anthropic.image(size(1, 1)), 1);
         assert_eq!(Family::OpenAi.image(size(1, 1)), 255);
-        assert_eq!(Family::Claude.image(size(u32::MAX, u32::MAX)), 4784);
+        assert_eq!(Family::Anthropic.image(size(u32::MAX, u32::MAX)), 4784);
         assert!(Family::OpenAi.image(size(u32::MAX, 1)) <= 1445);
         assert_eq!(Family::Unknown.image(None), 1600);
         assert_eq!(Family::OpenAi.image(None), 1445);

@@ -12,7 +12,7 @@
 //!
 //! let counter = Tokenizer::Estimate.counter()?;
 //! let text = counter.count_escaped(br#"cargo test\n\ntest result: ok. 3 passed"#);
-//! let cost = Family::Claude.tokens(text) + Family::Claude.overhead().tool_result;
+//! let cost = Family::Anthropic.tokens(text) + Family::Anthropic.overhead().tool_result;
 //! assert!((20..50).contains(&cost));
 //! # Ok::<(), relay::tokens::Error>(())
 //! ```

@@ -421,8 +421,8 @@ mod tests {
         assert!(post(&mock, "/v1/responses", "", call).starts_with("HTTP/1.1 200"));
         mock.refuse_what_the_api_refuses();
         let answer = post(&mock, "/v1/responses", "", call);
-        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("no output of call a"), "{answer}");
-        assert_eq!(mock.refused(), ["no output of call a"]);
+        assert!(answer.starts_with("HTTP/1.1 400") && answer.contains("no tool output found"), "{answer}");
+        assert_eq!(mock.refused(), ["input: no tool output found for a"]);
         let mock = Mock::anthropic("fine");
         mock.refuse_what_the_api_refuses();
         let body = br#"{"messages":[{"role":"assistant","content":"x"}]}"#;

@@ -10,8 +10,18 @@ mod write;
 pub use restore::line;
 
 use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
+use crate::calls::{Shape, Tool};
 use crate::record::Result;
 use crate::stream::{Native, Sink, World};
+use crate::tokens::Family;
+
+/// Names and fields as seen in sessions of 1.0.128 to 2.1.332.
+static TOOLS: &[Tool] = &[
+    Tool::written("Bash", Shape::Shell("command")),
+    Tool::written("TodoWrite", Shape::Plan { list: "todos", text: "content", active: Some("activeForm") }),
+    Tool::written("Write", Shape::Create { path: "file_path", content: "content" }),
+    Tool::written("Edit", Shape::Replace { path: "file_path", old: "old_string", new: "new_string" }),
+];
 
 /// The agent.
 #[derive(Debug)]
@@ -40,6 +50,19 @@ impl Agent for Claude {
 
     fn writer<'w>(&self, options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
         write::writer(options, world)
+    }
+
+    fn tools(&self) -> &'static [Tool] {
+        TOOLS
+    }
+
+    fn family(&self) -> Family {
+        Family::Anthropic
+    }
+
+    fn family_of(&self, model: &str) -> Option<Family> {
+        let named = model.contains("claude") || matches!(model, "opus" | "sonnet" | "haiku");
+        named.then_some(Family::Anthropic)
     }
 
     fn window(&self) -> Window {

@@ -17,6 +17,7 @@ use crate::agents::{WriteOptions, Writer, Written, note, shell, speech};
 use crate::json::{self, Kind as Json, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{Error, Harness, Head, Origin, Record, Result, Role, Session, Status, problem};
 use crate::stream::World;
+use crate::tokens::Family;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::borrow::Cow;
@@ -26,6 +27,7 @@ use std::path::Path;
 pub(super) const CLAUDE: To = To {
     agent: "claude",
     title: "Claude Code",
+    family: Family::Anthropic,
     home: "CLAUDE_CONFIG_DIR",
     usual: ".claude",
     sessions: "projects",
@@ -394,7 +396,7 @@ impl Chain<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == CLAUDE.agent {
             true => None,
-            false => counterpart(CLAUDE.agent, &name, input),
+            false => counterpart(source, CLAUDE.agent, &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());

@@ -15,6 +15,7 @@ use crate::agents::{WriteOptions, Writer, Written, note, shell};
 use crate::json::{Tape, Value, write_escaped, write_string};
 use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, number, problem};
 use crate::stream::{World, append_line};
+use crate::tokens::Family;
 use std::collections::HashSet;
 
 /// Longest `call_id` that the API takes (openai/codex 0.171 sends it unchecked).
@@ -33,6 +34,7 @@ const TAKES: Takes<'_> = Takes { images: &OPENAI, block: &|_, _| None };
 pub(super) const CODEX: To = To {
     agent: "codex",
     title: "Codex CLI",
+    family: Family::OpenAi,
     home: "CODEX_HOME",
     usual: ".codex",
     sessions: "sessions",
@@ -364,7 +366,7 @@ impl Rollout<'_> {
         let source = self.hand.begun.as_ref().map_or("", |b| &b.session.source_agent);
         let twin = match self.hand.options.keep_tool_names || source == "codex" {
             true => None,
-            false => counterpart("codex", &name, input),
+            false => counterpart(source, "codex", &name, input),
         };
         let written_id = call_id(&id, CALL_ID);
         let written_name = twin.as_ref().map_or_else(|| tool_name(&name), |t| t.name.to_owned());

@@ -647,8 +647,10 @@ impl Window<'_> {
                 }
                 let Some(piece) = self.pieces.get(at) else { continue };
                 let result = piece.item.role == Role::ToolResult;
-                let whole =
-                    !result || piece.length <= WHOLE || most > MOST || self.options.family == Family::Claude;
+                let whole = !result
+                    || piece.length <= WHOLE
+                    || most > MOST
+                    || self.options.family == Family::Anthropic;
                 let Some(now) = plan.forms.get(at).copied() else { continue };
                 let told_later = piece.superseded && now == Form::Bare;
                 if told_later || matches!(now, Form::Whole | Form::Superseded | Form::Gone) {

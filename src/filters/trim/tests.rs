@@ -301,7 +301,7 @@ proptest! {
         budget in prop_oneof![1u64..400, 400u64..8000],
         foreign: bool,
         keep_tools in 0u64..7,
-        family in prop::sample::select(vec![Family::Claude, Family::OpenAi, Family::Unknown]),
+        family in prop::sample::select(vec![Family::Anthropic, Family::OpenAi, Family::Unknown]),
         recent_turns in prop::option::weighted(0.2, 1u64..4),
     ) {
         let options = Options { keep_tools, family, recent_turns, ..Options::new(budget) };
@@ -480,7 +480,7 @@ fn a_plan_costs_what_it_will_be_in_the_target() {
     let mut tape = Tape::new();
     let value = tape.parse(call.as_bytes()).unwrap();
     let written = exact.count("TodoWrite") + exact.count(&json!({"todos": todos}).to_string());
-    for family in [Family::Claude, Family::Unknown] {
+    for family in [Family::Anthropic, Family::Unknown] {
         assert!(cost::whole(Role::ToolCall, value, &exact, family) >= family.tokens(written));
     }
     // Codex gets it as it is

@@ -3,7 +3,7 @@
 //! `kind` of a call; `tool_call_id` and `status` of a result.
 
 use super::emit::Piece;
-use crate::agents::claude::write::SYSTEM;
+use crate::agents::claude::write::{CLAUDE, SYSTEM};
 use crate::agents::tools::original;
 use crate::json::{Text, Value};
 use crate::record::{By, Harness, Role, Status};
@@ -52,7 +52,9 @@ pub(super) fn call<'a>(piece: &mut Piece<'a>, relay: Value<'a>, written: Option<
         let now = piece.tool_name.as_deref().map(String::from_utf8_lossy);
         let first = word(relay, "tool_name").map(|n| n.decode());
         match (now, first, written) {
-            (Some(now), Some(first), Some(written)) => original(&now, written, &first).map(Cow::Owned),
+            (Some(now), Some(first), Some(written)) => {
+                original(CLAUDE.agent, &now, written, &first).map(Cow::Owned)
+            }
             _ => None,
         }
     };

@@ -186,7 +186,7 @@ impl<'e> Emitter<'e> {
                 }
                 let event = self.index.from_events.and_then(|d| events::event(&line, d));
                 event.map(|mut event| {
-                    split(&mut event.pieces, Form::Shared);
+                    split(&mut event.pieces);
                     (event, entry)
                 })
             }
@@ -525,7 +525,9 @@ impl<'e> Emitter<'e> {
             });
             let role = if made.summary { Role::Summary } else { Role::User };
             let mut pieces = vec![Piece::new(role, Body::Content(blocks.collect()))];
-            split(&mut pieces, self.form());
+            if self.form() == Form::Shared {
+                split(&mut pieces);
+            }
             let mut prompt = !self.begins(&pieces);
             for piece in &pieces {
                 self.piece(piece, None, &origin, Some(number), None, &mut prompt)?;

@@ -84,8 +84,7 @@ pub(super) struct Pieces<'a> {
 pub(super) enum Form {
     /// One record a message, as the client sends it.
     Exact,
-    /// As another agent can use it: the words of the human apart from what an app put around them, ciphers named,
-    /// pictures shown.
+    /// As another agent can use it: the words of the human apart from what an app put around them, ciphers named.
     Shared,
 }
 
@@ -246,15 +245,13 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             input.push(b'}');
             let name = Some(Cow::Borrowed(&b"image_generation"[..]));
             all.pieces.push(server(call(raw("id"), name, Cow::Owned(input), "image_generation")));
-            match vendor::picture(payload).filter(|_| form == Form::Shared) {
+            match vendor::picture(payload) {
                 None => holes.clear(),
                 Some(data) => {
                     let picture = Block::Image { media_type: vendor::media_type(data), data };
-                    let mut piece = Piece::new(Role::ToolResult, Body::Content(vec![picture]));
-                    piece.call_id = raw("id");
-                    piece.status = Some(Status::Ok);
+                    let mut piece = Piece::new(Role::Assistant, Body::Content(vec![picture]));
                     piece.metadata = kind_of("image_generation");
-                    all.pieces.push(server(piece));
+                    all.pieces.push(piece);
                 }
             }
         }
@@ -276,8 +273,8 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
         }
     }
-    let parted = item.what == What::Message && split(&mut all.pieces, form);
     if form == Form::Shared {
+        let parted = item.what == What::Message && split(&mut all.pieces);
         all.unreadable = named(&mut all.pieces, payload);
         let headed = item.what == What::AgentMessage && head(&mut all.pieces, payload);
         if all.unreadable || parted || headed {
@@ -335,9 +332,7 @@ fn named(pieces: &mut [Piece<'_>], payload: Value<'_>) -> bool {
 }
 
 /// Parts the words of the human from what clients put around them; whether there was anything.
-///
-/// The exact view leaves a text whole, and then it is the human's if any of it is.
-pub(super) fn split(pieces: &mut Vec<Piece<'_>>, form: Form) -> bool {
+pub(super) fn split(pieces: &mut Vec<Piece<'_>>) -> bool {
     let own = |p: &Piece<'_>| p.role == Role::User && p.by == By::Conversation;
     let mixed = |p: &Piece<'_>| match &p.body {
         Body::Content(blocks) if own(p) => {
@@ -368,10 +363,6 @@ pub(super) fn split(pieces: &mut Vec<Piece<'_>>, form: Form) -> bool {
                 [] => push_block(&mut of_piece, role, By::Conversation, block),
                 [only] if matches!(only.text, Cow::Borrowed(_)) => {
                     push_block(&mut of_piece, role, by(only.by), block);
-                }
-                _ if form == Form::Exact => {
-                    let kind = words.as_deref().and_then(speech::kind);
-                    push_block(&mut of_piece, role, by(kind), block);
                 }
                 several => {
                     changed = true;
@@ -455,7 +446,7 @@ fn of_relay<'a>(pieces: &mut [Piece<'a>], holes: &mut Vec<Hole>, relay: Value<'a
                     let mut tape = Tape::new();
                     let written = tape.parse(written).ok();
                     let now = String::from_utf8_lossy(&now);
-                    written.and_then(|w| original(&now, w, &first.decode())).map(Cow::Owned)
+                    written.and_then(|w| original("codex", &now, w, &first.decode())).map(Cow::Owned)
                 }
                 _ => None,
             };

@@ -75,7 +75,7 @@ fn fill(extra: Value<'_>, records: &[Value<'_>]) -> Result<Vec<u8>> {
     // places are counted from the start of the record; the line begins at `extra`
     let base = extra.span().start;
     if sorted.what == line::What::ImageGeneration {
-        // the call's input is made of another place of the line; the picture is the result's
+        // the call's input is made of another place of the line; the picture is the model's message behind it
         let picture = records.iter().filter_map(|r| r.get("content")).flat_map(|c| c.items()).next();
         let data = picture.and_then(|p| p.get("source")?.get("data"));
         let holes = slots(sorted.payload, sorted.what).into_iter().filter(Value::is_null);

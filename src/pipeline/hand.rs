@@ -1,0 +1,134 @@
+//! A session handed over in one process: what the commands do in a pipe, with the same bytes, without the pipes.
+
+use super::filter::{Chain, Signing, Through};
+use super::{read, redact, trim, write};
+use crate::filters::Filter;
+use crate::filters::pair::{self, Pair};
+use crate::filters::redact::Redact;
+use crate::filters::summarize::{self, Summarize};
+use crate::json::Tape;
+use crate::record::{Error, Kind, Record, Result, Via, splice};
+use crate::stream::{Report, Sink, World};
+use std::cell::RefCell;
+
+/// What is handed over, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which session; its `via` is that of relay-read.
+    pub read: read::Options,
+    /// Secrets are replaced.
+    pub redact: bool,
+    /// How much the target takes, as relay-trim has it.
+    pub trim: crate::filters::trim::Options,
+    /// Size of a summary in tokens, where the configuration says so.
+    pub summary: Option<u64>,
+    /// How the target's session is written.
+    pub write: write::Options,
+    /// Version that each stage notes in the session; `None` notes nothing.
+    pub version: Option<String>,
+}
+
+/// Hands a session over. Gives whether it could be read as a whole.
+///
+/// # Errors
+/// Those of reading and writing.
+pub fn run(
+    options: &Options,
+    world: &World,
+    emit: &mut dyn FnMut(write::Piece<'_>) -> Result<()>,
+    report: &mut dyn Report,
+) -> Result<bool> {
+    let via = |name: &str, options_given: Vec<String>| {
+        let version = options.version.clone()?;
+        Some(Via { name: format!("relay-{name}"), version, options: options_given })
+    };
+    // their keys are drawn from clones, so that what relay-write draws is the same as in a process of its own
+    let mut stages: Vec<Box<dyn Filter>> = Vec::new();
+    if options.redact {
+        stages.push(Box::new(redact::usual(&world.clone(), false, false)?));
+    }
+    let target = format!("--for={}", options.write.target);
+    let summary = summarize::Options { usual: options.summary, ..summarize::Options::default() };
+    let filters: [(&str, Vec<String>, Box<dyn Filter>); 3] = [
+        ("pair", Vec::new(), Box::new(Pair::new(pair::Options::default()))),
+        ("trim", vec![target], Box::new(trim::Fit::new(options.trim.clone())?)),
+        ("summarize", Vec::new(), Box::new(Summarize::new(summary))),
+    ];
+    for (name, given, filter) in filters {
+        stages.push(Box::new(Signing::new(filter, via(name, given))));
+    }
+    let mut chain = Chain::new(stages);
+    let read = read::Options { via: via("read", Vec::new()), ..options.read.clone() };
+    let mut secrets = (!options.redact).then(|| redact::usual(&world.clone(), false, true)).transpose()?;
+    let report = RefCell::new(report);
+    let mut whole = true;
+    write::fed(&options.write, world, emit, &mut Shared(&report), |written| {
+        let mut counted = Counted { secrets: secrets.as_mut(), out: written, tape: Tape::new() };
+        let mut through = Through::new(&mut chain, &mut counted);
+        whole = read::run(&read, world, &mut through, &mut Shared(&report))?;
+        through.end()
+    })?;
+    let found: u64 =
+        secrets.iter().flat_map(|s| s.tally().rules.into_values()).map(|(_, values)| values).sum();
+    if found > 0 {
+        let what = if found == 1 { "1 value looks" } else { &format!("{found} values look") };
+        report.borrow_mut().say(&format!("{what} like secrets and went along: --redact replaces them"));
+    }
+    Ok(whole)
+}
+
+/// One report for the stages at both ends.
+struct Shared<'c, 'r>(&'c RefCell<&'r mut dyn Report>);
+
+impl Report for Shared<'_, '_> {
+    fn say(&mut self, line: &str) {
+        self.0.borrow_mut().say(line);
+    }
+
+    fn fail(&mut self, error: &Error) {
+        self.0.borrow_mut().fail(error);
+    }
+
+    fn passed(&mut self, records: u64) {
+        self.0.borrow_mut().passed(records);
+    }
+}
+
+/// Looks for secrets in what is handed over, and hands it on as it is.
+struct Counted<'a> {
+    secrets: Option<&'a mut Redact<'static>>,
+    out: &'a mut dyn Sink,
+    tape: Tape,
+}
+
+impl Sink for Counted<'_> {
+    fn put(&mut self, line: &[u8]) -> Result<()> {
+        if let Some(secrets) = &mut self.secrets {
+            let live = {
+                let record = Record::new(line, &mut self.tape)?;
+                record.head().is_live() || matches!(record.head().kind, Kind::Session | Kind::End)
+            };
+            if live {
+                let seen = without_extra(line, &mut self.tape)?;
+                let mut tape = Tape::new();
+                secrets.record(&Record::new(&seen, &mut tape)?, &mut Nowhere)?;
+            }
+        }
+        self.out.put(line)
+    }
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A record without what only its source needs.
+fn without_extra(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {
+    let record = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+    let Some(extra) = record.get("extra") else { return Ok(line.to_vec()) };
+    Ok(splice(line, vec![(extra.span(), b"null".to_vec())]))
+}
