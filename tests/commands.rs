@@ -468,7 +468,7 @@ fn a_dry_run_is_marked_and_looks_where_it_would_write() {
         let told: Value = serde_json::from_str(json.trim()).unwrap();
         assert_eq!((&told["dry_run"], &told["source"]["session_id"]), (&json!(true), &json!("s0")));
         assert_eq!(told["source"]["agent"], "claude");
-        sandbox.write(format!("home/{home}"), "a file");
+        sandbox.shell(&format!("rm -rf ../home/{home}; echo a file >../home/{home}")).run().success();
         for more in ["--dry-run", ""] {
             let out = typed(&sandbox, &write.replace("--dry-run", more)).run().expect_code(1);
             assert!(out.errors().contains(home) && out.text().is_empty(), "{more}: {}", out.errors());
@@ -566,6 +566,4 @@ fn one_is_one() {
     assert!(out.errors().contains(": 1 session, 1 message\n"), "{}", out.errors());
     let out = typed(&sandbox, "relay-write codex --project . <one").run().success();
     assert!(out.errors().contains(": 1 message, about "), "{}", out.errors());
-    let out = typed(&sandbox, "relay-read codex >y").run().success();
-    assert!(out.errors().contains(" messages, 1 live"), "{}", out.errors());
 }
