@@ -22,12 +22,7 @@ fn summarize(arguments: &[&str], input: &str) -> (i32, String, String) {
 #[test]
 fn the_summary_comes_first_and_via_names_the_command() {
     let (code, out, err) = summarize(&[], &stream());
-    assert!(
-        code == 0
-            && err.lines().count() == 1
-            && err.contains("waiting for --exec, 120 seconds at most: echo "),
-        "{err}"
-    );
+    assert_eq!((code, err.as_str()), (0, ""));
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].contains(r#""via":[{"name":"relay-summarize""#), "{out}");
     assert!(lines[1].contains(r#""role":"summary","dropped":null,"origin":"relay""#), "{out}");
