@@ -38,8 +38,8 @@ fn main() -> ExitCode {
         let Arguments { agent, selection: s, history, lean, subagents, stdout, strict } = given;
         let (sessions, project, root, configured) =
             (s.sessions, s.project, s.root, stage.config.session_roots());
-        let (any_project, all, since, until) = (s.any_project, s.all, s.since, s.until);
-        let wanted = Wanted { sessions, project, any_project, all, since, until, root, configured };
+        let (any_project, all, headless, since, until) = (s.any_project, s.all, s.headless, s.since, s.until);
+        let wanted = Wanted { sessions, project, any_project, all, headless, since, until, root, configured };
         let read = ReadOptions { history: history.parse()?, lean, strict, place: None };
         let options = read::Options { agent, wanted, read, subagents, via: stage.via.clone() };
         let from_stdin = options.wanted.sessions.iter().any(|word| word == "-");

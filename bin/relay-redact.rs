@@ -1,6 +1,7 @@
 //! relay-redact: see `--help`.
 use relay::agents;
 use relay::cli::{self, Exit, Redaction, Stage};
+use relay::filters::redact::rules;
 use relay::pipeline::redact::{Options, run};
 use std::process::ExitCode;
 
@@ -17,6 +18,10 @@ struct Arguments {
 fn main() -> ExitCode {
     let example = "relay-read claude | relay-redact --share | relay-write jsonl -o session.jsonl.zst";
     cli::stage(example, &agents::names(), |given: Arguments, stage| {
+        if given.redaction.list_rules {
+            stage.out.text(&rules::list().join("\n"))?;
+            return Ok(Exit::Done);
+        }
         let Redaction { share, pii, rules, only, skip, confidence, host_suffix, .. } = given.redaction;
         let Redaction { allow, map, salt, restore, two_pass, report, check, .. } = given.redaction;
         let options = Options {

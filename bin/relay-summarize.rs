@@ -21,7 +21,8 @@ fn main() -> ExitCode {
         let format: Format = given.format.parse()?;
         let language = (given.lang != "auto").then(|| given.lang.parse()).transpose()?;
         let (max_tokens, all, usual) = (given.max_tokens, given.all, stage.config.summary_max_tokens);
-        let mut filter = Summarize::new(Options { max_tokens, usual, all, language, format });
+        let cite = given.cite;
+        let mut filter = Summarize::new(Options { max_tokens, usual, all, cite, language, format });
         if let Some(command) = given.exec {
             let command = command.to_string_lossy().into_owned();
             let world = (!given.no_redact).then(|| stage.world.clone());

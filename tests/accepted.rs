@@ -306,6 +306,25 @@ fn codex_goes_on_with_what_codex_held() {
     to_codex("codex-0.171.0", "codex", OF_CODEX);
 }
 
+#[test]
+fn codex_goes_on_with_what_a_subagent_held() {
+    let Some(client) = Client::find("codex-0.171.0") else { return };
+    let sandbox = Sandbox::new();
+    let parent = claude_session(&sandbox);
+    let lines = std::fs::read_to_string(&parent).unwrap();
+    let own = lines.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a1b2\"");
+    sandbox.write(format!("{SESSION}/subagents/agent-a1b2.jsonl"), own);
+    let line = format!(
+        "relay-read --quiet claude --subagents {} | relay-pair --quiet | relay-write codex --json --project .",
+        parent.display()
+    );
+    let out = sandbox.shell(&line).run().success().text();
+    let reports: Vec<Value> = out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(reports.len(), 2, "{out}");
+    let id = reports[1]["session_id"].as_str().unwrap();
+    judge(&resume_codex_in(&sandbox, &client, id).history(), "claude", "codex", WORDS);
+}
+
 /// Of more pictures than one request may have the newest ones stay, and no big one stands among so many.
 #[test]
 fn claude_code_goes_on_with_more_pictures_than_it_may_have() {

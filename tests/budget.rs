@@ -8,6 +8,9 @@ use serde_json::Value;
 
 const BUDGET: u64 = 8_000;
 
+/// How a summary begins.
+const SUMMARY: &str = "Hand-over note, made by rules by relay.";
+
 const PIPE: &str = "relay-pair --quiet | relay-trim --budget 8000 | relay-summarize | relay-redact --quiet";
 
 /// Puts the session through the pipe into a store; what relay-write says of it.
@@ -24,13 +27,12 @@ fn judge(texts: &[String], factor: u64) {
     let cost: u64 = texts.iter().map(|text| exact.count(text)).sum::<u64>() * factor / 1000;
     assert!(cost <= BUDGET, "{cost} tokens");
     let Some(first) = texts.first() else { panic!("nothing arrived") };
-    let (note, summary) =
-        first.split_once("Summary of the conversation so far").unwrap_or_else(|| panic!("{first}"));
+    let (note, summary) = first.split_once(SUMMARY).unwrap_or_else(|| panic!("{first}"));
     assert!(
         note.contains("relay") && summary.contains("## Goal") && summary.contains("## Commands"),
         "{first}"
     );
-    assert!(texts[1..].iter().all(|text| !text.contains("Summary of the conversation so far")));
+    assert!(texts[1..].iter().all(|text| !text.contains(SUMMARY)));
     assert_eq!(texts[1], "Count the ducks on every pond.");
     // the newest steps are there, each with its result
     assert!(texts.iter().any(|text| text.contains("count pond-299")));

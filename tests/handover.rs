@@ -123,6 +123,39 @@ fn the_line_that_resumes_is_not_lost_with_stdout_closed() {
 }
 
 #[test]
+fn a_record_that_was_cut_ends_every_stage() {
+    for dropped in ["null", "\"branch\""] {
+        let stream = format!(
+            concat!(
+                "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"a\",\"source_agent\":\"claude\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"user\",\"content\":\"hello\"}}\n",
+                "{{\"type\":\"message\",\"role\":\"assistant\",\"dropped\":{},\"origin\":null,\"seq\":2,\"turn\":1,",
+                "\"line\":2,\"part\":null,\"group\":\"g\",\"timestamp\":null,\"content\":\"cut he\n",
+                "{{\"type\":\"end\"}}\n"
+            ),
+            dropped
+        );
+        for command in [
+            "relay-pair",
+            "relay-pair --check",
+            "relay-trim --budget 8000",
+            "relay-summarize",
+            "relay-summarize --format md",
+            "relay-redact",
+            "relay-redact --check",
+            "relay-write jsonl",
+            "relay-write codex --project .",
+            "relay-write claude --project .",
+        ] {
+            let sandbox = Sandbox::new();
+            let out = sandbox.shell(command).stdin(stream.clone()).run().expect_code(3);
+            assert!(out.errors().contains("stdin:3: the record is not whole"), "{command}: {}", out.errors());
+            assert_eq!(rollouts(&sandbox), Vec::<PathBuf>::new(), "{command}");
+        }
+    }
+}
+
+#[test]
 fn a_full_disk_is_an_error() {
     let sandbox = Sandbox::new();
     let path = store(&sandbox, &sandbox.project(), &lines(&sandbox.project(), "Seven."));
@@ -270,6 +303,19 @@ fn only_the_clients_own_side_files_are_read() {
         std::os::unix::fs::symlink(sandbox.home().join(".ssh/id_rsa"), own.join("out.txt")).unwrap();
     });
     assert!(!linked.contains(secret) && linked.contains("\"kind\":\"lost\""), "{linked}");
+    // the folder of such files, or the session's own, leads to another place
+    for up in 0..2 {
+        let linked = read(Path::new("/old/tool-results/out.txt"), &|sandbox, own| {
+            let other = sandbox.home().join("other");
+            std::fs::create_dir_all(other.join("tool-results")).unwrap();
+            std::fs::write(other.join("out.txt"), secret).unwrap();
+            std::fs::write(other.join("tool-results/out.txt"), secret).unwrap();
+            let link = own.ancestors().nth(up).unwrap();
+            std::fs::remove_dir_all(link).unwrap();
+            std::os::unix::fs::symlink(&other, link).unwrap();
+        });
+        assert!(!linked.contains(secret) && linked.contains("its folder is no plain folder"), "{linked}");
+    }
     let own = read(Path::new("/old/tool-results/out.txt"), &|_, own| {
         std::fs::write(own.join("out.txt"), "the whole output").unwrap();
     });

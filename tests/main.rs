@@ -16,6 +16,7 @@ mod hand;
 mod handover;
 mod home;
 mod layers;
+mod list;
 mod pair;
 mod proof;
 mod reading;

@@ -129,14 +129,17 @@ fn codex_sent(items: &[Value], harness: &[&str]) -> Vec<String> {
                     }
                 }
             }
-            "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
+            "function_call"
+            | "custom_tool_call"
+            | "local_shell_call"
+            | "tool_search_call"
+            | "image_generation_call" => {
                 out.push(format!("call: {id}"));
             }
             "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
                 out.push(format!("result: {id}"));
             }
             "web_search_call" => out.push("call: ?".to_owned()),
-            "image_generation_call" => out.extend([format!("call: {id}"), "image".to_owned()]),
             "agent_message" => {}
             other => panic!("an item of type {other} is in no case"),
         }

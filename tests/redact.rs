@@ -46,6 +46,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// What a session says behind relay-redact.
+fn stamp(level: &str) -> String {
+    format!(r#","redacted":{{"level":"{level}","version":"{}"}}"#, env!("CARGO_PKG_VERSION"))
+}
+
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -62,7 +67,8 @@ fn secrets_become_placeholders_and_come_back() {
     assert_eq!(done.code(), 0, "{}", text(&done.stderr));
     let out = text(&done.stdout);
     assert!(!out.contains(&a) && !out.contains(&b), "{out}");
-    assert_eq!(out.replace("<REDACTED:github-pat:1>", &a).replace("<REDACTED:github-pat:2>", &b), input);
+    let plain = out.replace("<REDACTED:github-pat:1>", &a).replace("<REDACTED:github-pat:2>", &b);
+    assert_eq!(plain.replace(&stamp("secrets"), ""), input);
     assert_eq!(text(&done.stderr), "relay-redact: 2 values replaced in 3 places: github-pat 3\n");
     assert_eq!(mode(&map), 0o600);
     for restore in [["--restore", map_name].as_slice(), &["--restore", "--map", map_name]] {
@@ -204,11 +210,150 @@ fn home_names_and_addresses_only_where_they_are_asked_for() {
     let sandbox = Sandbox::new();
     let lines = [start("x"), result("t", "/Users/annabel/src/x.rs by annabel@corp-mail.net")];
     let plain = redact(&sandbox, &[], &stream(&lines));
-    assert_eq!(text(&plain.stdout), stream(&lines));
+    assert_eq!(text(&plain.stdout).replace(&stamp("secrets"), ""), stream(&lines));
     let share = text(&redact(&sandbox, &["--share"], &stream(&lines)).stdout);
     assert!(share.contains("/Users/<REDACTED:home:1>/src/x.rs") && !share.contains("annabel"), "{share}");
     assert_eq!(redact(&sandbox, &["--pii", "shoe-size"], "").code(), 2);
     assert_eq!(redact(&sandbox, &["--only", "no-such-rule"], "").code(), 2);
+}
+
+/// Made-up keys of many shapes.
+fn keys() -> Vec<String> {
+    let of = |seed: u64, letters: &str, count: usize| -> String {
+        let letters = letters.as_bytes();
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        (0..count)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                char::from(letters[(state >> 33) as usize % letters.len()])
+            })
+            .collect()
+    };
+    const ALL: &str = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789";
+    const HEX: &str = "0123456789abcdef";
+    let shapes = [
+        (["gh", "p_"].concat(), ALL, 36),
+        (["sk-", "ant-api03-"].concat(), ALL, 95),
+        (["sk-", "proj-"].concat(), ALL, 156),
+        (["AK", "IA"].concat(), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16),
+        (["gl", "pat-"].concat(), ALL, 20),
+        (["np", "m_"].concat(), ALL, 36),
+        (["dop", "_v1_"].concat(), HEX, 64),
+        (["AI", "za"].concat(), ALL, 35),
+        (["sk", "_live_"].concat(), ALL, 24),
+        (["hv", "s."].concat(), ALL, 95),
+        ("DB_PASSWORD=".to_owned(), ALL, 24),
+        ("api_key: ".to_owned(), HEX, 40),
+    ];
+    let plain = (0..108u64).map(|n| {
+        let (prefix, letters, count) = &shapes[n as usize % shapes.len()];
+        format!("{prefix}{}", of(n + 3, letters, *count))
+    });
+    let block = |n: u64| {
+        let line = |k: u64| of(n * 100 + k, ALL, 64) + "\n";
+        let dashes = "-".repeat(5);
+        let body: String = (0..24).map(line).collect();
+        format!("{dashes}BEGIN RSA PRIVATE KEY{dashes}\n{body}{dashes}END RSA PRIVATE KEY{dashes}\n")
+    };
+    plain.chain((0..4).map(block)).collect()
+}
+
+/// No cut of an earlier stage leaves a piece of a secret that its shape does not tell any more.
+#[test]
+fn nothing_leaks_through_the_whole_pipe() {
+    let sandbox = Sandbox::new();
+    let keys = keys();
+    let words = "the table of orders is sorted by its date and then by name before it is shown ";
+    let mut lines = vec![start("x").replace("\"title\"", "\"working_directory\":\"/srv/x\",\"title\"")];
+    let mut n = 0;
+    for (at, group) in keys.chunks(4).enumerate() {
+        let mut content = String::new();
+        for (k, key) in group.iter().enumerate() {
+            content += &words.repeat(3 + (at * 7 + k * 5) % 23);
+            content += if k % 2 == 0 { "\n" } else { "" };
+            content += &format!("use {key} for it, ");
+        }
+        content += &words.repeat(at % 9);
+        let content = serde_json::to_string(&content).unwrap();
+        n += 1;
+        let name = if at % 3 == 0 { "Write" } else { "Bash" };
+        lines.push(match at % 4 {
+            0 => format!(r#"{{"type":"message","role":"user","line":{n},"content":{content}}}"#),
+            1 => format!(r#"{{"type":"message","role":"assistant","line":{n},"content":{content}}}"#),
+            _ => format!(
+                r#"{{"type":"message","role":"tool_call","line":{n},"tool_call_id":"t{at}","tool_name":"{name}","input":{{"command":"cat x","content":{content}}}}}"#
+            ),
+        });
+        if at % 4 > 1 {
+            lines.push(format!(
+                r#"{{"type":"message","role":"tool_result","line":{n},"tool_call_id":"t{at}","content":{content}}}"#
+            ));
+        }
+    }
+    lines.push(user_line("what is next?"));
+    std::fs::create_dir_all(sandbox.path("x")).unwrap();
+    let mut kept = 0;
+    for (n, budget) in (6..40).step_by(3).map(|thousands| thousands * 1000 + 137).enumerate() {
+        let target = ["claude", "codex"][n % 2];
+        let file = sandbox.path(format!("out-{budget}"));
+        let pipe = format!(
+            "relay-pair -q | relay-trim -q --budget {budget} | relay-summarize -q | relay-redact -q | relay-write {target} -q --project {} -o {}",
+            sandbox.path("x").display(),
+            file.display()
+        );
+        let done = sandbox.shell(&pipe).stdin(stream(&lines)).run();
+        assert_eq!(done.code(), 0, "{budget}: {}", text(&done.stderr));
+        let written = text(&std::fs::read(&file).unwrap());
+        kept += written.matches("<REDACTED:").count();
+        for key in &keys {
+            let secret = key.trim_start_matches("DB_PASSWORD=").trim_start_matches("api_key: ");
+            let from = if secret.contains("PRIVATE") { 40 } else { 12.min(secret.len() - 10) };
+            for piece in (from..secret.len() - 9).step_by(3).map(|at| &secret[at..at + 10]) {
+                let odd = piece.contains(['\n', '-']);
+                assert!(odd || !written.contains(piece), "{target} {budget}: {piece} of {}", secret.len());
+            }
+        }
+    }
+    assert!(kept > 300, "hardly any secret came so far: {kept}");
+}
+
+fn user_line(words: &str) -> String {
+    format!(r#"{{"type":"message","role":"user","content":"{words}"}}"#)
+}
+
+#[test]
+fn the_own_home_is_known_wherever_it_lies() {
+    let sandbox = Sandbox::new();
+    let home = sandbox.path("people/annabel");
+    std::fs::create_dir_all(&home).unwrap();
+    let (home, folder) = (home.to_str().unwrap(), sandbox.path("people").display().to_string());
+    let dashed = |path: &str| path.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let lines = [start("x"), result("t", &format!("{home}/x and {folder}/bob, {}-x", dashed(home)))];
+    let share = sandbox.relay("relay-redact", &["--share"]).env("HOME", home).stdin(stream(&lines)).run();
+    let share = text(&share.stdout);
+    let name = "<REDACTED:home:1>";
+    assert!(
+        share.contains(&format!("{folder}/{name}/x and {folder}/bob, {}-{name}-x", dashed(&folder))),
+        "{share}"
+    );
+}
+
+#[test]
+fn the_reason_of_an_abort_holds_no_secret() {
+    let sandbox = Sandbox::new();
+    let secret = token(12);
+    let aborted = format!(
+        "{}\n{{\"type\":\"abort\",\"by\":\"relay-read\",\"reason\":\"/x/{secret}: gone\"}}\n",
+        start("x")
+    );
+    let done = redact(&sandbox, &[], &aborted);
+    let out = text(&done.stdout);
+    assert!(
+        done.code() == 3 && !out.contains(&secret) && out.contains("/x/<REDACTED:github-pat:1>: gone"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -231,7 +376,9 @@ fn it_stands_in_a_pipe_like_every_filter() {
     assert!(text(&cut.stdout).lines().last().unwrap().starts_with(r#"{"type":"abort","by":"relay-redact""#));
     // it signs nothing: a second run, or putting back, must give the same bytes
     let plain = stream(&[start("x")]);
-    assert_eq!(text(&redact(&sandbox, &["--share"], &plain).stdout), plain);
+    let share = text(&redact(&sandbox, &["--share"], &plain).stdout);
+    assert_eq!(share.replace(&stamp("share"), ""), plain);
+    assert_eq!(text(&redact(&sandbox, &["--share"], &share).stdout), share);
     let help = text(&redact(&sandbox, &["--help"], "").stdout);
     assert!(help.starts_with("Replace the secrets") && help.contains("Exit codes: 0 done"), "{help}");
 }

@@ -26,7 +26,9 @@ fn the_summary_comes_first_and_via_names_the_command() {
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines[0].contains(r#""via":[{"name":"relay-summarize""#), "{out}");
     assert!(lines[1].contains(r#""role":"summary","dropped":null,"origin":"relay""#), "{out}");
-    assert!(lines[1].contains("Never touch vendor/gen_file. (#2)"), "{out}");
+    assert!(lines[1].contains(r"- Never touch vendor/gen_file.\n"), "{out}");
+    let cited = summarize(&["--cite"], &stream()).1;
+    assert!(cited.contains(r"- Never touch vendor/gen_file. (#2)\n"), "{cited}");
     assert_eq!(lines[2..5], [TASK, RULE, LAST]);
     assert!(lines[5].contains(r#""messages":4,"live":3"#), "{out}");
 }
@@ -37,7 +39,7 @@ fn nothing_left_out_is_said() {
     let (code, out, err) = summarize(&["--no-via"], &whole);
     assert_eq!((code, out), (0, whole.clone()));
     assert!(err.contains("--all"), "{err}");
-    assert!(summarize(&["--all"], &whole).1.contains("gen_file. (#2)"));
+    assert!(summarize(&["--all"], &whole).1.contains("- Never touch vendor/gen_file."));
 }
 
 #[test]
@@ -62,7 +64,7 @@ fn a_command_makes_the_prose() {
             && err.contains("waiting for --exec, 120 seconds at most: echo "),
         "{err}"
     );
-    assert!(out.contains(r"In prose\n2") && out.contains("Never touch vendor/gen_file. (#2)"), "{out}");
+    assert!(out.contains(r"In prose\n2") && out.contains("- Never touch vendor/gen_file."), "{out}");
     // the command line may hold anything: it is not put into the stream
     assert!(out.contains(r#""--exec""#) && !out.contains("grep -c"), "{out}");
 }
@@ -73,7 +75,7 @@ fn a_command_that_fails_or_hangs_leaves_the_ledger() {
         let arguments = ["--no-redact", "--exec-timeout", "1", "--exec", command];
         let (code, out, err) = summarize(&arguments, &stream());
         assert_eq!(code, 0);
-        assert!(out.contains("gen_file. (#2)"), "{out}");
+        assert!(out.contains("- Never touch vendor/gen_file."), "{out}");
         assert_eq!(err.lines().count(), 2, "{err}");
         assert!(err.contains("waiting for --exec, 1 second at most: "), "{err}");
         assert!(err.contains("the summary is the ledger"), "{err}");

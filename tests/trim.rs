@@ -63,8 +63,9 @@ fn the_table_and_the_findings_go_to_stderr() {
     assert_eq!(code, 0);
     let line = err.lines().find(|line| line.contains("tool results")).unwrap();
     let figures: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [kept, condensed, dropped, before, after] = figures[..] else { panic!("{line}") };
-    assert_eq!(kept + condensed + dropped, 400);
+    let [kept, condensed, masked, dropped, before, after] = figures[..] else { panic!("{line}") };
+    assert_eq!(kept + condensed + masked + dropped, 400);
+    assert!(err.lines().any(|line| line.contains("unused: ")), "{err}");
     assert!(kept >= 2 && before > 50_000 && after < 4_400, "{line}");
     // the bar is for terminals
     assert!(!err.contains("[#"), "{err}");

@@ -109,6 +109,7 @@ pub(super) fn found(entry: Entry, id: &str, place: &Path, metadata: &fs::Metadat
         path: entry.path,
         id: id.to_ascii_lowercase(),
         updated: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        bytes: metadata.len(),
         title: None,
         place: Some(place.to_owned()),
     }

@@ -20,6 +20,7 @@ mod speech;
 mod tools;
 
 pub use shell::quoted;
+pub use speech::Speech;
 
 use crate::calls::Tool;
 use crate::record::{Error, Problem, Problems, Record, Result};
@@ -90,6 +91,11 @@ pub trait Agent: Sync {
     fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
         let _ = (written, options, world);
         Ok(())
+    }
+
+    /// What its client puts into the user's place.
+    fn speech(&self) -> Speech {
+        Speech::default()
     }
 
     /// Its tools that have a counterpart in other agents.
@@ -176,6 +182,8 @@ pub struct Found {
     pub id: String,
     /// Time of last change.
     pub updated: SystemTime,
+    /// Bytes of the file.
+    pub bytes: u64,
     /// Title, where the store keeps an index of them.
     pub title: Option<String>,
     /// The place in which it was found; `None` for a file that the user named.
@@ -191,10 +199,12 @@ pub struct Peek {
     pub working_directory: Option<PathBuf>,
     /// Title given by the user or the client.
     pub title: Option<String>,
-    /// What the human said first, as far as was looked.
-    pub first_prompt: Option<String>,
-    /// Whether it holds any prompt or answer.
+    /// Whether it holds any prompt of a human, or an answer.
     pub conversation: bool,
+    /// The beginning of the first prompt, as the human typed it, on one line.
+    pub prompt: Option<String>,
+    /// Whether it was made by a run without a terminal, which the client's own list leaves out.
+    pub headless: bool,
     /// Whether it is a subagent's.
     pub subagent: bool,
 }

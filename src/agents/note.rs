@@ -314,7 +314,7 @@ mod tests {
     fn text(files: Vec<FileChange>, project: &Path) -> String {
         let session = Session {
             session_id: "s1".into(),
-            source_agent: "claude".into(),
+            source_agent: AGENTS[0].name().into(),
             updated_at: Some("2026-01-02T03:04:05Z".into()),
             working_directory: Some("/home/dev/p".into()),
             file_snapshot: Some(files),
@@ -323,7 +323,7 @@ mod tests {
         Note {
             relay_id: "relay_1",
             session: &session,
-            target: "Codex CLI",
+            target: "Mallard",
             now: "2026-01-03T00:00:00Z".parse().unwrap(),
             project,
             options: &WriteOptions::default(),
@@ -339,15 +339,18 @@ mod tests {
     fn it_keeps_to_its_budget() {
         let project = tempfile::tempdir().unwrap();
         let files = (0..90).map(|n| change(&format!("src/f{n}.rs"), FileStatus::Created, "")).collect();
-        let session =
-            Session { source_agent: "codex".into(), file_snapshot: Some(files), ..Session::default() };
+        let session = Session {
+            source_agent: AGENTS[1].name().into(),
+            file_snapshot: Some(files),
+            ..Session::default()
+        };
         let mut lengths = Vec::new();
         for tokens in [1000, 500, 300, 120, 40, 0] {
             let most = Most { tokens, family: Family::Anthropic };
             let note = Note {
                 relay_id: "relay_20261129_100000_abcdef",
                 session: &session,
-                target: "Claude Code",
+                target: "Mallard",
                 now: "2026-01-03T00:00:00Z".parse().unwrap(),
                 project: project.path(),
                 options: &WriteOptions::default(),
@@ -386,7 +389,8 @@ mod tests {
         );
         assert!(text.starts_with("[relay note relay_1]\n"), "{text}");
         for part in [
-            "from Claude Code (session s1, last active 2026-01-02T03:04:05Z) to Codex CLI on 2026-01-03T00:00:00Z",
+            &format!("from {} (session s1, last active 2026-01-02T03:04:05Z)", AGENTS[0].title()),
+            "to Mallard on 2026-01-03T00:00:00Z",
             "(there: /home/dev/p)",
             "newest first:\n- a.rs modified 2999-01-01T00:00:00Z, unchanged since\n- /etc/passwd modified 2020-01-01T00:00:00Z\n",
             "- gone.rs modified 2020-01-01T00:00:00Z, gone now\n- later.rs created 2020-01-01T00:00:00Z, changed since\n",

@@ -54,6 +54,6 @@ mod tests {
 
     #[test]
     fn a_leading_dash_is_no_option() {
-        assert_eq!(in_directory("-x", "codex resume 1").unwrap(), "cd -- '-x' && codex resume 1");
+        assert_eq!(in_directory("-x", "quack resume 1").unwrap(), "cd -- '-x' && quack resume 1");
     }
 }

@@ -194,20 +194,20 @@ mod tests {
     }
 
     fn parse(text: &str) -> Result<Config> {
-        Config::parse(text, "config.toml", &world(&[("HOME", "/home/u")]), &["claude", "codex"])
+        Config::parse(text, "config.toml", &world(&[("HOME", "/home/u")]), &["mallard", "gander"])
     }
 
     #[test]
     fn every_documented_key_is_taken() {
         let config = parse(
-            "[agents.claude]\nsession_root = \"~/.claude/projects\"\ncontext_window = \"200k\"\nreserved_tokens = 50000\n\
+            "[agents.mallard]\nsession_root = \"~/.mallard/projects\"\ncontext_window = \"200k\"\nreserved_tokens = 50000\n\
              [relay]\nsummary_max_tokens = 2000\ntool_call_keep_recent = 5\n",
         )
         .unwrap();
-        assert_eq!(config.session_root("claude"), Some(Path::new("/home/u/.claude/projects")));
-        assert_eq!(config.session_root("codex"), None);
-        assert_eq!(config.agents["claude"].context_window, Some(200_000));
-        assert_eq!(config.agents["claude"].reserved_tokens, Some(50_000));
+        assert_eq!(config.session_root("mallard"), Some(Path::new("/home/u/.mallard/projects")));
+        assert_eq!(config.session_root("gander"), None);
+        assert_eq!(config.agents["mallard"].context_window, Some(200_000));
+        assert_eq!(config.agents["mallard"].reserved_tokens, Some(50_000));
         assert_eq!((config.summary_max_tokens, config.tool_call_keep_recent), (Some(2000), Some(5)));
         assert_eq!(parse("").unwrap(), Config::default());
     }
@@ -221,18 +221,18 @@ mod tests {
         };
         assert_eq!(says("[agent]\n"), "config.toml:1: unknown key `agent` | did you mean `agents`?");
         assert_eq!(
-            says("# x\n[agents.cluade]\n"),
-            "config.toml:2: unknown key `cluade` | did you mean `claude`?"
+            says("# x\n[agents.mallrad]\n"),
+            "config.toml:2: unknown key `mallrad` | did you mean `mallard`?"
         );
         assert_eq!(
-            says("[agents.claude]\ncontext_window = 1\n\n[agents.codex]\ncontext_widow = 1\n"),
+            says("[agents.mallard]\ncontext_window = 1\n\n[agents.gander]\ncontext_widow = 1\n"),
             "config.toml:5: unknown key `context_widow` | did you mean `context_window`?"
         );
         assert!(
             says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens, tool_call_keep_recent")
         );
         // the wrong line is named where the same key is right elsewhere
-        let twice = "[agents.claude]\ncontext_window = 1\n[agents.codex]\ncontext_window = -1\n";
+        let twice = "[agents.mallard]\ncontext_window = 1\n[agents.gander]\ncontext_window = -1\n";
         assert!(
             says(twice)
                 .starts_with("config.toml:4: invalid value: integer `-1`, expected a number, 0 or more")
@@ -241,12 +241,12 @@ mod tests {
             ("# summary_max_tokens = 3\n[relay]\nsummary_max_tokens = \"many\"\n", 3),
             ("[relay]\n\nsummary_max_tokens = 1.5\n", 3),
             ("relay = 3\n", 1),
-            ("x = \"\"\"\n[agents.codex]\n\"\"\"\n", 1),
-            ("agents.codex.context_window = 1\nagents.codex.context_widow = 1\n", 2),
-            ("agents = { codex = { context_window = 1 }, cluade = { } }\n", 1),
-            ("[agents.codex]\nsession_root = 7\n", 2),
+            ("x = \"\"\"\n[agents.gander]\n\"\"\"\n", 1),
+            ("agents.gander.context_window = 1\nagents.gander.context_widow = 1\n", 2),
+            ("agents = { gander = { context_window = 1 }, mallrad = { } }\n", 1),
+            ("[agents.gander]\nsession_root = 7\n", 2),
             ("[relay]\nsummary_max_tokens = 1\nsummary_max_tokens = 2\n", 3),
-            ("\n\n[agents]\ncodex = 7\n", 4),
+            ("\n\n[agents]\ngander = 7\n", 4),
         ] {
             assert!(says(text).starts_with(&format!("config.toml:{line}: ")), "{text}: {}", says(text));
         }

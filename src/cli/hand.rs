@@ -26,6 +26,9 @@ pub struct Handing {
     /// Sessions of every project
     #[arg(long)]
     pub any_project: bool,
+    /// Take the newest session even if it was made without a terminal
+    #[arg(long)]
+    pub headless: bool,
     /// Go on in this directory [default: the session's own, which must exist]
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,

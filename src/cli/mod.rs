@@ -22,6 +22,7 @@
 mod config;
 mod dispatch;
 mod hand;
+mod list;
 mod progress;
 mod redact;
 mod size;
@@ -33,6 +34,7 @@ mod write;
 pub use config::{Agent as AgentConfig, Config};
 pub use dispatch::{COMMANDS, dispatched};
 pub use hand::Handing;
+pub use list::Listing;
 pub use redact::Redaction;
 pub use size::{Amount, amount, positive, seconds, size};
 pub use summarize::Summarizing;
@@ -114,6 +116,8 @@ pub struct Stage {
     pub report: Report,
     /// What to note in the session's `via`; `None` with `--no-via`.
     pub via: Option<Via>,
+    /// A pipeline with this command, as `--help` shows it.
+    example: String,
 }
 
 impl Stage {
@@ -144,7 +148,7 @@ impl Stage {
         if io::stdin().is_terminal() {
             return Err(Error::Usage {
                 what: "stdin is a terminal".to_owned(),
-                hint: Some(format!("pipe a stream in: relay-read claude | {}", self.report.name)),
+                hint: Some(format!("pipe a stream in: {}", self.example)),
             });
         }
         crate::stream::stdin()
@@ -175,6 +179,15 @@ fn fed() -> Fed {
         Ok(n) if n == HEAD.len() && head == *HEAD => Fed::Stream,
         _ => Fed::Bytes,
     }
+}
+
+/// Columns of the terminal that standard output is; `None` when it is none.
+pub fn columns() -> Option<usize> {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return None;
+    }
+    Some(terminal_size::terminal_size_of(stdout).map_or(80, |(width, _)| usize::from(width.0)))
 }
 
 /// Standard output. On a terminal, what could harm it is escaped.
@@ -348,7 +361,8 @@ fn run<A: Parser>(
         Ok(both) => both,
         Err(e) => return finish(out, report, stream, Err(e.into())),
     };
-    let mut stage = Stage { world, config, out, report, via: (!common.no_via).then_some(via) };
+    let example = example.to_owned();
+    let mut stage = Stage { world, config, out, report, via: (!common.no_via).then_some(via), example };
     let result = work(arguments, &mut stage);
     finish(stage.out, stage.report, stream, result)
 }
@@ -498,6 +512,9 @@ pub struct Selection {
     /// Every session that matches, one after another
     #[arg(long)]
     pub all: bool,
+    /// Take the newest session even if it was made without a terminal (claude -p, codex exec)
+    #[arg(long)]
+    pub headless: bool,
     /// Sessions updated since then: 7d, 12h, 30m, a date, or an RFC 3339 time
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
@@ -521,7 +538,7 @@ mod tests {
     #[command(name = "relay-try", version)]
     struct Arguments {
         /// Which one
-        #[arg(value_parser = ["claude", "codex"])]
+        #[arg(value_parser = ["mallard", "gander"])]
         agent: String,
         /// How much
         #[arg(long)]
@@ -552,8 +569,8 @@ mod tests {
 
     #[test]
     fn usage_errors_are_one_line_with_a_next_step() {
-        assert!(refused(&["claude", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
-        assert!(refused(&["cluade"]).contains("| a similar value exists: 'claude'"));
+        assert!(refused(&["mallard", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
+        assert!(refused(&["mallrad"]).contains("| a similar value exists: 'mallard'"));
         let missing = refused(&[]);
         assert!(missing.contains("<AGENT>") && missing.ends_with("| for example: x | y"), "{missing}");
         assert!(
@@ -565,11 +582,12 @@ mod tests {
     #[test]
     fn via_tells_options_but_no_paths_and_titles() {
         let (arguments, common, via) =
-            given(&["claude", "My title", "--budget", "7", "--root", "/home/u", "--all", "--quiet"]).unwrap();
+            given(&["mallard", "My title", "--budget", "7", "--root", "/home/u", "--all", "--quiet"])
+                .unwrap();
         assert_eq!(via.options, ["--budget=7", "--all", "--root"]);
         assert_eq!(via.name, "relay-try");
         assert_eq!(arguments.selection.sessions, ["My title"]);
-        assert!(arguments.agent == "claude" && arguments.budget == Some(7));
+        assert!(arguments.agent == "mallard" && arguments.budget == Some(7));
         assert!(common.quiet && !common.progress && !common.no_via);
     }
 

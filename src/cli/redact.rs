@@ -51,4 +51,7 @@ pub struct Redaction {
     /// Print what was found instead of the stream; exit 1 if anything
     #[arg(long)]
     pub check: bool,
+    /// Print all rules instead: id, class, a made-up example of the shape, where the form is written down
+    #[arg(long)]
+    pub list_rules: bool,
 }

@@ -13,6 +13,9 @@ pub struct Summarizing {
     /// Tell of the whole conversation, not only of what was left out
     #[arg(long)]
     pub all: bool,
+    /// Let each line name the records that it comes from, (#n), in the stream too; md and json always do
+    #[arg(long)]
+    pub cite: bool,
     /// Language of the headings; auto: the user's
     #[arg(long, default_value = "auto", value_parser = ["auto", "en", "zh"])]
     pub lang: String,

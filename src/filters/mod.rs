@@ -1,9 +1,11 @@
 //! Filters: records in, records out.
 
+mod ends;
 pub mod pair;
 pub mod redact;
 pub mod summarize;
 pub mod trim;
+mod typed;
 
 use crate::record::{Record, Result};
 use crate::stream::Sink;

@@ -68,7 +68,7 @@ mod tests {
     use crate::stream::{Source, open};
 
     const STREAM: &str = concat!(
-        "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\",\"source_agent\":\"claude\"}\n",
+        "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\",\"source_agent\":\"x\"}\n",
         "{\"type\":\"message\", \"role\":\"user\",\"dropped\":\"branch\",\"content\":\"hi\"}\n",
         "{\"type\":\"later\",\"x\":1}\n",
         "{\"type\":\"end\"}\n",

@@ -155,10 +155,10 @@ mod tests {
         Via { name: "relay-pair".into(), version: "1".into(), options: vec!["--orphans".into()] }
     }
 
-    const TWO: &str = r#"{"type":"session","relay":1,"session_id":"a","source_agent":"claude"}
+    const TWO: &str = r#"{"type":"session","relay":1,"session_id":"a","source_agent":"one"}
 {"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"Bash","input":{}}
 {"type":"end"}
-{"type":"session","relay":1,"session_id":"b","source_agent":"codex","via":[{"name":"x","version":"0"}],"extra":{"via":1}}
+{"type":"session","relay":1,"session_id":"b","source_agent":"two","via":[{"name":"x","version":"0"}],"extra":{"via":1}}
 {"type":"message","role":"tool_result","tool_call_id":"u","content":"x"}
 {"type":"end"}
 "#;
@@ -168,7 +168,7 @@ mod tests {
         let out = piped(TWO.as_bytes(), &mut Pair::new(Options::default()), Some(via())).unwrap();
         let out = String::from_utf8(out).unwrap();
         let entry = r#"{"name":"relay-pair","version":"1","options":["--orphans"]}"#;
-        assert!(out.contains(&format!(r#""source_agent":"claude","via":[{entry}]}}"#)), "{out}");
+        assert!(out.contains(&format!(r#""source_agent":"one","via":[{entry}]}}"#)), "{out}");
         assert!(
             out.contains(&format!(r#""via":[{{"name":"x","version":"0"}},{entry}],"extra":{{"via":1}}}}"#))
         );

@@ -28,6 +28,31 @@ pub struct Options {
     pub version: Option<String>,
 }
 
+/// What the configuration says of a hand-over.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The target's window.
+    pub window: trim::Configured,
+    /// How many of the newest tool results stay whole.
+    pub keep_tools: Option<u64>,
+    /// Size of a summary in tokens.
+    pub summary: Option<u64>,
+}
+
+impl Options {
+    /// A hand-over to `write.target`, fitted into its window.
+    ///
+    /// # Errors
+    /// There is no such agent, or nothing of its window is left.
+    pub fn new(read: read::Options, write: write::Options, settings: &Settings) -> Result<Options> {
+        let mut fit = trim::target(&write.target, |_| settings.window)?;
+        fit.keep_tools = settings.keep_tools.unwrap_or(fit.keep_tools);
+        let (keep_tools, configured) = (settings.keep_tools, settings.window);
+        let write = write::Options { fit: true, keep_tools, configured, ..write };
+        Ok(Options { read, redact: false, trim: fit, summary: settings.summary, write, version: None })
+    }
+}
+
 /// Hands a session over. Gives whether it could be read as a whole.
 ///
 /// # Errors

@@ -230,8 +230,10 @@ fn whose(said: Whose, native: &Native) -> Result<Option<&'static dyn Agent>> {
     };
     let head = native.head(HEAD)?;
     if head.starts_with(b"{\"type\":\"session\",\"relay\":") {
-        return Err(Error::input(native.name(), "is a relay stream already")
-            .with_hint("pass it to the next command: relay-write codex < FILE"));
+        return Err(Error::input(native.name(), "is a relay stream already").with_hint(format!(
+            "pass it to the next command: relay-write {} < FILE",
+            agents::names().join("|")
+        )));
     }
     let mut alike = None;
     let mut unread = None;

@@ -138,7 +138,11 @@ pub fn run(
         two_pass: options.two_pass,
         check: options.check,
     })?;
-    filter::run(&mut source, &mut redact, None, records, report)?;
+    match filter::run(&mut source, &mut redact, None, records, report) {
+        // its reason may tell something, too
+        Err(Error::Aborted(abort)) => return Err(Error::Aborted(redact.abort(&abort)?)),
+        other => other?,
+    }
     let tally = redact.tally();
     drop(redact);
     if let Some(map) = map {
@@ -239,6 +243,10 @@ fn choice(options: &Options, world: &World) -> Result<Choice> {
         },
         rules: rules.transpose()?,
         host_suffixes: options.host_suffixes.clone(),
+        homes: ["HOME", "USERPROFILE"]
+            .iter()
+            .filter_map(|name| world.variable(name)?.to_str().map(str::to_owned))
+            .collect(),
     })
 }
 

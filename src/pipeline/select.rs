@@ -31,6 +31,8 @@ pub struct Wanted {
     pub any_project: bool,
     /// Every session that matches, the oldest first.
     pub all: bool,
+    /// The newest one, even if it was made without a terminal.
+    pub headless: bool,
     /// Changed at this time or later: `7d`, `12h`, `30m`, a date, an RFC 3339 time.
     pub since: Option<String>,
     /// Changed before this time; a date stands for its end.
@@ -113,6 +115,35 @@ pub fn select(
     Ok(chosen)
 }
 
+/// Every session of the agents in the wanted time, the one changed last first.
+pub(super) fn every(
+    agents: &[&'static dyn Agent],
+    wanted: &Wanted,
+    world: &World,
+    report: &mut dyn Report,
+) -> Result<Vec<(&'static dyn Agent, Found)>> {
+    let search = Search::new(agents, wanted, world)?;
+    let mut all: Vec<Candidate> = Vec::new();
+    for Shelf { agent, sessions } in search.shelves(report)? {
+        let in_time = sessions.into_iter().filter(|found| search.in_time(found));
+        all.extend(in_time.map(|found| Candidate { agent, found }));
+    }
+    all.sort_by(newest_first);
+    Ok(all.into_iter().map(|candidate| (candidate.agent, candidate.found)).collect())
+}
+
+/// The project that is meant.
+pub(super) fn project(wanted: &Wanted, world: &World) -> PathBuf {
+    let project = match &wanted.project {
+        // of another machine: there is no such folder here
+        Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
+        Some(project) => world.resolve(project),
+        None => world.directory().to_owned(),
+    };
+    // sessions outlive their directories: one that is gone is taken by its name
+    project.canonicalize().unwrap_or(project)
+}
+
 struct Search<'s> {
     agents: &'s [&'static dyn Agent],
     wanted: &'s Wanted,
@@ -125,20 +156,13 @@ struct Search<'s> {
 
 impl<'s> Search<'s> {
     fn new(agents: &'s [&'static dyn Agent], wanted: &'s Wanted, world: &'s World) -> Result<Search<'s>> {
-        let project = match &wanted.project {
-            // of another machine: there is no such folder here
-            Some(project) if project.to_str().is_some_and(is_of_windows) => project.clone(),
-            Some(project) => world.resolve(project),
-            None => world.directory().to_owned(),
-        };
         Ok(Search {
             agents,
             wanted,
             world,
             since: wanted.since.as_deref().map(|text| time("--since", text, false, world)).transpose()?,
             until: wanted.until.as_deref().map(|text| time("--until", text, true, world)).transpose()?,
-            // sessions outlive their directories: one that is gone is taken by its name
-            project: project.canonicalize().unwrap_or(project),
+            project: project(wanted, world),
         })
     }
 
@@ -192,7 +216,8 @@ impl<'s> Search<'s> {
             let id = self.agents.iter().find_map(|agent| agent.store().id_of(&path)).unwrap_or_default();
             let updated = metadata.modified().unwrap_or(std::time::SystemTime::UNIX_EPOCH);
             let place = self.wanted.root.as_deref().map(|root| self.world.resolve(root));
-            let found = Found { path, id, updated, title: None, place };
+            let bytes = metadata.len();
+            let found = Found { path, id, updated, bytes, title: None, place };
             return Ok(Chosen { agent: claimed, from: From::File(found) });
         }
         let shelves = match shelves {
@@ -284,7 +309,7 @@ impl<'s> Search<'s> {
         let titles: Vec<(String, &str)> = all()
             .filter_map(|(shelf, found)| {
                 let peek = shelf.agent.store().peek(found).ok()?;
-                Some((peek.title.or(peek.first_prompt)?, found.id.as_str()))
+                Some((peek.title.or(peek.prompt)?, found.id.as_str()))
             })
             .collect();
         let like = titles.iter().find(|(title, _)| title.to_lowercase().contains(&lower));
@@ -351,7 +376,7 @@ impl<'s> Search<'s> {
         for shelf in shelves {
             let store = shelf.agent.store();
             for found in &shelf.sessions {
-                let Peek { title, first_prompt, .. } = match store.peek(found) {
+                let Peek { title, prompt, .. } = match store.peek(found) {
                     Ok(peek) => peek,
                     Err(e) => {
                         report.fail(&e);
@@ -360,7 +385,7 @@ impl<'s> Search<'s> {
                 };
                 let is =
                     |said: &Option<String>| said.as_deref().is_some_and(|s| s.trim().to_lowercase() == small);
-                let fits = [title.as_deref() == Some(text), is(&title), is(&first_prompt)];
+                let fits = [title.as_deref() == Some(text), is(&title), is(&prompt)];
                 if let Some(place) =
                     fits.iter().zip(&mut fitting).find_map(|(fits, place)| fits.then_some(place))
                 {
@@ -388,6 +413,7 @@ impl<'s> Search<'s> {
         candidates.sort_by(newest_first);
         let mut chosen = Vec::new();
         let mut elsewhere: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        let (mut unsaid, mut headless) = (0, 0);
         for candidate in candidates {
             if !self.in_time(&candidate.found) {
                 continue;
@@ -400,11 +426,21 @@ impl<'s> Search<'s> {
                     continue;
                 }
             };
-            if !peek.conversation || peek.subagent || is_own(&peek) {
+            if peek.subagent || is_own(&peek) {
                 continue;
             }
             if !self.wanted.any_project && !store.belongs(&candidate.found, &peek, &self.project) {
-                *elsewhere.entry(peek.started_in.clone().unwrap_or_default()).or_default() += 1;
+                if peek.conversation {
+                    *elsewhere.entry(peek.started_in.clone().unwrap_or_default()).or_default() += 1;
+                }
+                continue;
+            }
+            if !peek.conversation {
+                unsaid += 1;
+                continue;
+            }
+            if peek.headless && !self.wanted.headless && !self.wanted.all {
+                headless += 1;
                 continue;
             }
             chosen.push(candidate.chosen());
@@ -422,10 +458,27 @@ impl<'s> Search<'s> {
                 _ => " in that time",
             };
             let error = self.nothing(&format!("no session{project}{time}"), &shelves);
-            return Err(match elsewhere.is_empty() {
-                true => error,
-                false => error.with_hint(self.elsewhere(&elsewhere)),
+            return Err(if headless > 0 {
+                error.with_hint(format!("{} made without a terminal: --headless", counted(headless)))
+            } else if !elsewhere.is_empty() {
+                error.with_hint(self.elsewhere(&elsewhere))
+            } else if unsaid > 0 {
+                error.with_hint(format!(
+                    "{} hold no prompt, so there is nothing to hand over",
+                    counted(unsaid)
+                ))
+            } else {
+                error
             });
+        }
+        if headless > 0 {
+            report.say(&format!(
+                "passed over {} made without a terminal: --headless takes them",
+                counted(headless)
+            ));
+        }
+        if unsaid > 0 && !self.wanted.all {
+            report.say(&format!("passed over {} without a prompt", counted(unsaid)));
         }
         // an archive reads in the order in which it grew
         chosen.reverse();
@@ -455,6 +508,11 @@ impl<'s> Search<'s> {
         Error::failed(format!("{what}; looked in {}", places.join(", ")))
             .with_hint("name a file, or another folder with --root DIR")
     }
+}
+
+/// So many sessions, in words.
+fn counted(sessions: u64) -> String {
+    if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") }
 }
 
 impl Candidate {

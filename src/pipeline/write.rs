@@ -231,9 +231,12 @@ fn pass(
 
 /// No session came: whatever was to make one has failed without a word, such as a command that is not there.
 fn nothing(name: &str) -> Error {
-    Error::input(name, "nothing came in: no session to write").with_hint(
-        "look at what the command before this one says; to try it: relay-read claude | relay-write codex",
-    )
+    let (from, to) = (agents::names().first().copied(), agents::names().last().copied());
+    Error::input(name, "nothing came in: no session to write").with_hint(format!(
+        "look at what the command before this one says; to try it: relay-read {} | relay-write {}",
+        from.unwrap_or("AGENT"),
+        to.unwrap_or("AGENT")
+    ))
 }
 
 fn archive(
@@ -597,7 +600,7 @@ mod tests {
             [("HOME", home.to_str().unwrap()), ("RELAY_NOW", "2026-11-29T10:00:00Z"), ("TZ", "UTC")];
         let variables: BTreeMap<_, _> = variables.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
         let world = World::new(variables, home.to_owned()).unwrap();
-        let mut options = Options { target: "codex".to_owned(), ..Options::default() };
+        let mut options = Options { target: target().name().to_owned(), ..Options::default() };
         options.write.project = Some(home.to_owned());
         change(&mut options);
         let mut lines = Vec::new();
@@ -622,9 +625,14 @@ mod tests {
         Run { result, lines, report, files }
     }
 
+    /// Whose sessions these tests write.
+    fn target() -> &'static dyn Agent {
+        *agents::AGENTS.last().unwrap()
+    }
+
     fn session(id: &str, body: &str, end: &str) -> String {
         format!(
-            "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"{id}\",\"source_agent\":\"claude\"}}\n{body}{end}\n"
+            "{{\"type\":\"session\",\"relay\":1,\"session_id\":\"{id}\",\"source_agent\":\"x\"}}\n{body}{end}\n"
         )
     }
 
@@ -642,9 +650,9 @@ mod tests {
             let id = line.rsplit(' ').next().unwrap();
             let file =
                 run.files.iter().find(|f| f.to_str().unwrap().ends_with(&format!("{id}.jsonl"))).unwrap();
-            let place = file.strip_prefix(home.path()).unwrap().to_str().unwrap();
-            assert!(place.starts_with(".codex/sessions/2026/11/29/rollout-2026-11-29T10-00-00-"), "{place}");
-            assert!(line.starts_with("cd -- '/") && line.contains("' && codex resume "), "{line}");
+            assert!(file.starts_with(home.path()));
+            let resume = format!("' && {} ", target().program());
+            assert!(line.starts_with("cd -- '/") && line.contains(&resume), "{line}");
         }
     }
 
@@ -744,6 +752,10 @@ mod tests {
         let long = PROMPT.replace("hi", &"word ".repeat(300_000));
         let run = write(home.path(), &session("a", &long, END), |_| {});
         assert!(run.result.is_ok() && run.files.len() == 1);
-        assert!(run.report.said.iter().any(|l| l.contains("relay-trim --for codex")), "{:?}", run.report);
+        assert!(
+            run.report.said.iter().any(|l| l.contains(&format!("relay-trim --for {}", target().name()))),
+            "{:?}",
+            run.report
+        );
     }
 }

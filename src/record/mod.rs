@@ -18,7 +18,9 @@ pub use error::{Error, Refused, Result};
 pub use head::{Head, Kind, Record, splice, with_fields};
 pub use hidden::is_hidden;
 pub use problems::{Place, Problem, Problems, problem};
-pub use session::{Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Session, Via};
+pub use session::{
+    Abort, Budget, Context, End, FileChange, FileStatus, Git, Lineage, Redacted, Session, Via,
+};
 pub use words::{Harness, Origin, Reason, Role, Status};
 
 /// Version of the stream that this library reads and writes; a newer one is refused.

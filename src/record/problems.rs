@@ -50,8 +50,6 @@ pub mod problem {
     pub const MISSING_BASE: &str = "missing_base";
     /// An id that had to be renamed.
     pub const RENAMED_ID: &str = "renamed_id";
-    /// A line of another session.
-    pub const FOREIGN_LINE: &str = "foreign_line";
     /// Something that could not be carried.
     pub const LOST: &str = "lost";
 }

@@ -52,6 +52,9 @@ pub struct Session {
     /// Set by relay-trim, obeyed by relay-summarize and relay-write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Set by relay-redact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<Redacted>,
     /// The filters that touched the stream, first one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<Via>,
@@ -137,6 +140,22 @@ pub struct Budget {
     /// Thousandths of such a token for one of o200k.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<u64>,
+}
+
+/// What relay-redact looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redacted {
+    /// [`Redacted::SECRETS`] or [`Redacted::SHARE`].
+    pub level: String,
+    /// Version of the command.
+    pub version: String,
+}
+
+impl Redacted {
+    /// Secrets.
+    pub const SECRETS: &'static str = "secrets";
+    /// Secrets, names of home folders, mail addresses.
+    pub const SHARE: &'static str = "share";
 }
 
 /// One filter that touched the stream. Options only, never content.

@@ -22,6 +22,6 @@ mod tests {
         assert_eq!(nearest("context_widnow", words), Some("context_window"));
         assert_eq!(nearest("colour", words), None);
         assert_eq!(nearest("", words), None);
-        assert_eq!(nearest("cluade", ["claude", "codex"]), Some("claude"));
+        assert_eq!(nearest("mallrad", ["mallard", "gander"]), Some("mallard"));
     }
 }

@@ -252,8 +252,7 @@ mod tests {
         };
         let start = "{\"type\":\"session\",\"relay\":1,\"session_id\":\"s\"}\n";
         let body = "\"content\":[{\"type\":\"text\",\"text\":\"{a\\\"]}\"}],\"extra\":{\"n\":[1,null,{}]}}";
-        let native =
-            "{\"type\":\"native\",\"source_agent\":\"claude\",\"line\":5,\"value\":{\"a\":{\"b\":[]}}}";
+        let native = "{\"type\":\"native\",\"source_agent\":\"x\",\"line\":5,\"value\":{\"a\":{\"b\":[]}}}";
         let stream = |line: &str| format!("{start}{line}\n{{\"type\":\"end\"}}\n");
         for line in [head("null") + body, head("\"branch\"") + body, native.to_owned()] {
             assert_eq!(all(&stream(&line)).unwrap(), 1);

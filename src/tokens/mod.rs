@@ -84,11 +84,6 @@ impl Tokenizer {
         }
     }
 
-    /// Whether counts are those of a real vocabulary, so that a budget needs no margin for their error.
-    pub fn is_exact(self) -> bool {
-        matches!(self, Self::O200k | Self::Cl100k)
-    }
-
     /// The counter. An exact one unpacks its vocabulary here, the first time in a process (see [`Exact`]).
     ///
     /// # Errors

@@ -6,9 +6,8 @@
 //! (`agent-*.jsonl` in 2.0, `<uuid>/subagents/` since), which are no sessions of their own.
 
 use crate::agents::files::{self, Seen};
-use crate::agents::note;
 use crate::agents::paths::is_of;
-use crate::agents::{Found, Peek, Store};
+use crate::agents::{Found, Peek, Store, speech};
 use crate::json::{Tape, Value};
 use crate::record::{Problems, Result};
 use crate::stream::World;
@@ -116,13 +115,11 @@ impl Store for Sessions {
         let mut file = files::open(&found.path)?;
         let mut glance = Glance::default();
         let mut tape = Tape::new();
-        let mut lines = 0;
         let went_on = files::head(&file, |line| {
             if let Ok(value) = tape.parse(line) {
                 glance.line(value);
             }
-            lines += usize::from(glance.main);
-            match glance.main && glance.started_in.is_some() && (glance.prompt.is_some() || lines > BEFORE) {
+            match glance.prompt.is_some() && glance.started_in.is_some() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -140,10 +137,11 @@ impl Store for Sessions {
             working_directory: glance.last.or_else(|| glance.started_in.clone()),
             started_in: glance.started_in,
             title: glance.custom_title.or(glance.ai_title),
-            first_prompt: glance.prompt,
             // nothing said in 16 MiB, and more to come: rather offered than hidden
             conversation: glance.main || glance.sidechain || (went_on && glance.long),
             subagent: glance.sidechain && !glance.main,
+            prompt: glance.prompt,
+            headless: glance.headless,
         })
     }
 
@@ -204,12 +202,6 @@ fn in_folder_of(found: &Found, project: &Path) -> bool {
     folder.is_some_and(|folder| folder == folder_name(project))
 }
 
-/// Most of a text in which the first words of the human are looked for, in bytes.
-const PROMPT: usize = 64 << 10;
-
-/// Lines of the conversation that may stand before the first words of the human: of commands and their output.
-const BEFORE: usize = 12;
-
 /// Gathers what selects a session.
 #[derive(Debug, Default)]
 struct Glance {
@@ -217,10 +209,10 @@ struct Glance {
     last: Option<PathBuf>,
     custom_title: Option<String>,
     ai_title: Option<String>,
-    /// What the human said first.
-    prompt: Option<String>,
     /// A prompt or an answer of the session itself.
     main: bool,
+    prompt: Option<String>,
+    headless: bool,
     /// One of a subagent inside the file (1.0).
     sidechain: bool,
     /// Other tree lines, as a session without a word may have them at its beginning.
@@ -237,13 +229,12 @@ impl Glance {
         }
         let Some(kind) = text("type") else { return };
         match &*kind.decode() {
-            "user" | "assistant" if line.get("message").is_some() => {
+            kind @ ("user" | "assistant") if line.get("message").is_some() => {
+                self.headless |= text("entrypoint").is_some_and(|how| how.starts_with("sdk-"));
                 match line.get("isSidechain").and_then(|v| v.bool()) {
                     Some(true) => self.sidechain = true,
-                    _ => self.main = true,
-                }
-                if self.prompt.is_none() && self.main {
-                    self.prompt = prompt(line);
+                    _ if kind == "assistant" => self.main = true,
+                    _ => self.user(line),
                 }
             }
             "custom-title" => self.custom_title = title(text("customTitle")).or(self.custom_title.take()),
@@ -253,17 +244,30 @@ impl Glance {
     }
 }
 
-/// What the human says in a line.
-fn prompt(line: Value<'_>) -> Option<String> {
-    let is = |key: &str| line.get(key).and_then(|v| v.bool()) == Some(true);
-    let message =
-        line.get("message").filter(|_| !is("isMeta") && !is("isSidechain") && !is("isCompactSummary"))?;
-    if !message.get("role")?.text().is_some_and(|role| role == "user") {
-        return None;
+/// So many bytes of a prompt are looked at.
+const LOOKED: usize = 16 << 10;
+
+impl Glance {
+    fn user(&mut self, line: Value<'_>) {
+        let says = |key: &str| line.get(key).and_then(|v| v.bool()) == Some(true);
+        let Some(content) = line.get("message").and_then(|m| m.get("content")) else { return };
+        if says("isCompactSummary") || content.items().any(|block| block.get("tool_use_id").is_some()) {
+            self.main = true;
+            return;
+        }
+        if says("isMeta") {
+            return;
+        }
+        let blocks = content.items().filter_map(|block| block.get("text").and_then(|t| t.text()));
+        for text in content.text().into_iter().chain(blocks) {
+            if let Some(shown) = speech::shown(&text.head(LOOKED)) {
+                self.main = true;
+                self.prompt.get_or_insert(shown);
+            }
+        }
+        // a picture alone is a prompt, too
+        self.main |= content.items().any(|block| block.get("source").is_some());
     }
-    let content = message.get("content")?;
-    let texts = content.items().filter_map(|block| block.get("text")?.text());
-    content.text().into_iter().chain(texts).find_map(|text| note::human(&text.head(PROMPT)))
 }
 
 fn title(text: Option<crate::json::Text<'_>>) -> Option<String> {

@@ -5,11 +5,12 @@
 mod locate;
 mod read;
 mod restore;
+mod speech;
 mod write;
 
 pub use restore::line;
 
-use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer};
+use super::{Agent, Detected, ReadOptions, Speech, Store, Window, WriteOptions, Writer};
 use crate::calls::{Shape, Tool};
 use crate::record::Result;
 use crate::stream::{Native, Sink, World};
@@ -50,6 +51,10 @@ impl Agent for Claude {
 
     fn writer<'w>(&self, options: &'w WriteOptions, world: &'w World) -> Result<Box<dyn Writer + 'w>> {
         write::writer(options, world)
+    }
+
+    fn speech(&self) -> Speech {
+        speech::SPEECH
     }
 
     fn tools(&self) -> &'static [Tool] {

@@ -9,9 +9,8 @@
 use super::write::CODEX;
 use crate::agents::files::{self, Seen};
 use crate::agents::handover::home_of;
-use crate::agents::note;
 use crate::agents::paths::is_of;
-use crate::agents::{Found, Peek, Store};
+use crate::agents::{Found, Peek, Store, speech};
 use crate::json::{Tape, Value};
 use crate::record::{Error, Problems, Result};
 use crate::stream::{Lines, World, decompressed};
@@ -185,9 +184,10 @@ impl Store for Sessions {
             started_in: working_directory.clone(),
             working_directory,
             title: found.title.clone(),
-            first_prompt: glance.prompt,
             conversation: glance.conversation,
             subagent: glance.subagent,
+            prompt: glance.prompt,
+            headless: glance.headless,
         })
     }
 
@@ -248,8 +248,8 @@ impl Store for Sessions {
     }
 }
 
-/// Most of a text in which the first words of the human are looked for, in bytes.
-const PROMPT: usize = 64 << 10;
+/// So many bytes of a prompt are looked at.
+const LOOKED: usize = 16 << 10;
 
 /// What the beginning of a rollout tells.
 #[derive(Debug, Default)]
@@ -257,8 +257,9 @@ struct Glance {
     directory: Option<String>,
     subagent: bool,
     parent: Option<String>,
-    prompt: Option<String>,
     conversation: bool,
+    prompt: Option<String>,
+    headless: bool,
 }
 
 /// Looks into a rollout as far as its head and, with `conversation`, the first prompt or answer.
@@ -271,7 +272,7 @@ fn glance(path: &Path, conversation: bool) -> Result<Glance> {
     let went_on = files::head(source, |line| {
         let Ok(line) = tape.parse(line) else { return ControlFlow::Continue(()) };
         met |= glance.line(line, met);
-        match met && glance.directory.is_some() && (glance.conversation || !conversation) {
+        match met && glance.directory.is_some() && (glance.prompt.is_some() || !conversation) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -299,6 +300,7 @@ impl Glance {
         match (kind.as_deref(), payload) {
             (Some("session_meta"), Some(meta)) if !met => {
                 self.directory = text(meta, "cwd");
+                self.headless = text(meta, "source").as_deref() == Some("exec");
                 let spawned =
                     meta.get("source").and_then(|s| s.get("subagent").or_else(|| s.get("subAgent")));
                 self.subagent =
@@ -348,11 +350,7 @@ impl Glance {
             .flat_map(|c| c.items())
             .filter_map(|part| part.get("text")?.text());
         let mut said = item.get("content").is_some_and(|c| c.items().next().is_some());
-        let mut prompt = None;
         for text in texts {
-            if role.as_deref() == Some("user") && prompt.is_none() {
-                prompt = note::human(&text.head(PROMPT));
-            }
             if text.starts_with("<environment_context>") {
                 said = false;
                 let whole = text.decode();
@@ -360,15 +358,14 @@ impl Glance {
                 if let (None, Some((directory, _))) = (&self.directory, directory) {
                     self.directory = Some(directory.to_owned());
                 }
-            } else if text.starts_with("<user_instructions>") || text.starts_with("# AGENTS.md instructions")
-            {
-                said = false;
+            } else if role.as_deref() == Some("user") {
+                match speech::shown(&text.head(LOOKED)) {
+                    Some(shown) => _ = self.prompt.get_or_insert(shown),
+                    None => said = false,
+                }
             }
         }
         self.conversation |= said;
-        if said && self.prompt.is_none() {
-            self.prompt = prompt;
-        }
     }
 }
 
@@ -538,6 +535,7 @@ mod tests {
             path: rollout(A),
             id: A.to_owned(),
             updated: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+            bytes: 1,
             title: None,
             place: None,
         };

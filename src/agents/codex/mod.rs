@@ -6,11 +6,12 @@ mod locate;
 mod read;
 mod register;
 mod restore;
+mod speech;
 mod write;
 
 pub use read::restore;
 
-use super::{Agent, Detected, ReadOptions, Store, Window, WriteOptions, Writer, Written};
+use super::{Agent, Detected, ReadOptions, Speech, Store, Window, WriteOptions, Writer, Written};
 use crate::calls::{Shape, Tool};
 use crate::record::Result;
 use crate::stream::{Native, Sink, World};
@@ -58,6 +59,10 @@ impl Agent for Codex {
     fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
         let home = write::CODEX.told_home(options, world)?;
         register::register(written, home.as_deref())
+    }
+
+    fn speech(&self) -> Speech {
+        speech::SPEECH
     }
 
     fn tools(&self) -> &'static [Tool] {

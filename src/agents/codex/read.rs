@@ -13,7 +13,6 @@
 //! | `restore` | from records back to the line |
 //! | `time` | times as the client writes them |
 
-mod base64;
 mod chain;
 mod compact;
 mod emit;

@@ -16,12 +16,25 @@
 //! million values the chance is below 10^-26.
 
 use super::Key;
-use crate::json::{Tape, write_string};
+use crate::json::{Kind, Tape, write_string};
 use crate::record::{Error, Result};
 use crate::stream::Sink;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::rc::Rc;
+
+/// The mark before the digits of a number: no body of a JSON string holds such a byte.
+const NUMBER: u8 = 0;
+
+/// How a number is spelled in a [`Book`], which knows bodies of strings else.
+pub(super) fn as_number(digits: &[u8]) -> Vec<u8> {
+    [&[NUMBER], digits].concat()
+}
+
+/// The digits of a spelling that is a number's.
+pub(super) fn digits(spelling: &[u8]) -> Option<&[u8]> {
+    spelling.strip_prefix(&[NUMBER])
+}
 
 /// How every placeholder begins.
 pub(super) const BEGINNING: &[u8] = b"<REDACTED:";
@@ -292,7 +305,7 @@ fn too_many() -> Error {
 /// `{"placeholder":…,"value":…,"of":…,"follow":true}`: `value` is the text that the placeholder stands for, spelled
 /// as in the line it came from; `of` is the value that it is a form of, where it is not the value itself. Without
 /// `value`, the placeholder stood in an input and means itself. Bytes that are no text stand in `base64` and
-/// `of_base64`.
+/// `of_base64`, a number that a string took the place of in `number`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry<'a> {
     pub(super) placeholder: &'a str,
@@ -309,7 +322,10 @@ impl Entry<'_> {
         use base64::engine::general_purpose::STANDARD;
         let mut line = b"{\"placeholder\":".to_vec();
         write_string(&mut line, self.placeholder);
-        if let Some(spelling) = self.spelling {
+        if let Some(digits) = self.spelling.and_then(digits) {
+            line.extend_from_slice(b",\"number\":");
+            line.extend_from_slice(digits);
+        } else if let Some(spelling) = self.spelling {
             if std::str::from_utf8(spelling).is_ok() {
                 line.extend_from_slice(b",\"value\":\"");
                 line.extend_from_slice(spelling);
@@ -387,7 +403,8 @@ pub(super) fn entries(map: &[u8], mut take: impl FnMut(&Entry<'_>) -> Result<()>
             let Some(text) = value.get(key).and_then(|v| v.text()) else { return Ok(None) };
             STANDARD.decode(text.raw()).map(Some).map_err(|_| wrong(()))
         };
-        let (bytes, of_bytes) = (coded("base64")?, coded("of_base64")?);
+        let counted = value.get("number").filter(|v| v.kind() == Kind::Number).map(|v| as_number(v.raw()));
+        let (bytes, of_bytes) = (coded("base64")?.or(counted), coded("of_base64")?);
         let spelling = match &bytes {
             Some(bytes) => Some(bytes.as_slice()),
             None => value.get("value").and_then(|v| v.text()).map(|t| t.raw()),
@@ -396,7 +413,10 @@ pub(super) fn entries(map: &[u8], mut take: impl FnMut(&Entry<'_>) -> Result<()>
         match (&of_bytes, value.get("of").and_then(|v| v.text()), spelling) {
             (Some(of), ..) => room.extend_from_slice(of),
             (None, Some(of), _) => super::text::decode(of.raw(), &mut room),
-            (None, None, Some(spelling)) => super::text::decode(spelling, &mut room),
+            (None, None, Some(spelling)) => match digits(spelling) {
+                Some(digits) => room.extend_from_slice(digits),
+                None => super::text::decode(spelling, &mut room),
+            },
             (None, None, None) => {}
         }
         let follow = value.get("follow").and_then(|v| v.bool()).unwrap_or(false);

@@ -5,6 +5,7 @@ use super::book;
 use super::detect::{Confidence, Detector, Hit, RuleId};
 use super::key::Key;
 use super::known::{Known, Match};
+use super::seen::{self, Seen};
 use super::text::{Places, decode};
 use super::walk::{Part, Spot, Walk};
 use crate::json::Value;
@@ -28,6 +29,8 @@ pub(super) enum Why {
     Around(u32),
     /// It looks like a placeholder.
     Met,
+    /// It is a number under the name of a secret.
+    Number(RuleId),
 }
 
 /// A piece of a line that has to go.
@@ -83,7 +86,9 @@ pub(super) struct Hunt {
     /// Whether pointers are wanted.
     pub(super) pointers: bool,
     placeholder: Finder<'static>,
-    broken_line: Finder<'static>,
+    truncated: Finder<'static>,
+    /// The ends of a text are places where a client has cut it.
+    cut: bool,
     decoded: Vec<u8>,
     hits: Vec<Hit>,
     matches: Vec<Match>,
@@ -102,7 +107,8 @@ impl Hunt {
             key,
             pointers: false,
             placeholder: Finder::new(book::BEGINNING),
-            broken_line: Finder::new(b"\\\n"),
+            truncated: Finder::new(b"tokens truncated"),
+            cut: false,
             decoded: Vec::new(),
             hits: Vec::new(),
             matches: Vec::new(),
@@ -131,27 +137,29 @@ impl Hunt {
     fn pass(&mut self, line: &[u8], record: Value<'_>, native: bool, catch: &mut Catch) {
         catch.clear();
         let marked = self.placeholder.find(line).is_some();
+        // Codex puts the two ends of a prompt and what it says of the middle into texts of their own
+        self.cut = self.known.len() > 0 && self.truncated.find(line).is_some();
         let mut walk = Walk::new(record, native);
         while let Some(spot) = walk.next_spot() {
-            let raw = spot.text.raw();
+            let raw = spot.raw;
             if spot.part == Part::Opaque {
                 catch.skipped += raw.len() as u64;
                 continue;
             }
-            if raw.len() < SHORTEST {
+            if raw.len() < SHORTEST && spot.part != Part::Number {
                 continue;
             }
             let before = catch.pieces.len();
-            match spot.part {
-                Part::Base64 => self.coded(line, raw, catch),
-                _ => {
-                    self.string(&spot, marked);
-                    let start = offset(line, raw);
-                    catch.pieces.extend(self.pieces.drain(..).map(|piece| {
-                        let range = start + piece.range.start..start + piece.range.end;
-                        Piece { range, ..piece }
-                    }));
+            if spot.part != Part::Base64 || !self.coded(line, raw, catch) {
+                match spot.part {
+                    Part::Number => self.number(&spot),
+                    _ => self.string(&spot, marked),
                 }
+                let start = offset(line, raw);
+                catch.pieces.extend(self.pieces.drain(..).map(|piece| {
+                    let range = start + piece.range.start..start + piece.range.end;
+                    Piece { range, ..piece }
+                }));
             }
             if catch.pieces.len() > before {
                 let pointer = if self.pointers { walk.pointer() } else { String::new() };
@@ -164,35 +172,50 @@ impl Hunt {
         }
     }
 
-    /// Bytes in base64 that are no text of the line.
-    fn coded(&mut self, line: &[u8], raw: &[u8], catch: &mut Catch) {
+    /// Bytes in base64 that are no text of the line; false when they are no base64.
+    fn coded(&mut self, line: &[u8], raw: &[u8], catch: &mut Catch) -> bool {
         use base64::Engine as _;
-        let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(raw) else {
-            // what is no base64 is nothing to its readers either
-            catch.skipped += raw.len() as u64;
-            return;
-        };
+        let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(raw) else { return false };
         self.text(None, &bytes, &bytes, false, true);
         if self.pieces.is_empty() {
-            return;
+            return true;
         }
         let at = catch.coded.len();
         catch.pieces.extend(self.pieces.drain(..).map(|piece| Piece { base64: Some(at), ..piece }));
         let start = offset(line, raw);
         catch.coded.push(Coded { range: start..start + raw.len(), bytes });
+        true
+    }
+
+    /// A number that its key says to be secret. It becomes a string, quotes and all.
+    fn number(&mut self, spot: &Spot<'_>) {
+        self.pieces.clear();
+        let name = spot.name.map(|name| name.decode().into_owned()).unwrap_or_default();
+        if let Some(rule) = self.detector.number(name.as_bytes(), spot.raw)
+            && !self.allow.holds(spot.raw, &self.key)
+        {
+            let range = 0..spot.raw.len();
+            self.pieces.push(Piece {
+                range,
+                why: Why::Number(rule),
+                follow: false,
+                sure: false,
+                base64: None,
+                pointer: 0,
+            });
+        }
     }
 
     fn string(&mut self, spot: &Spot<'_>, marked: bool) {
-        let raw = spot.text.raw();
-        let key = spot.key.map(|k| k.decode());
-        let name = key.as_deref().map(str::as_bytes);
-        if let Some(plain) = spot.text.plain() {
-            return self.text(name, plain, raw, false, marked);
+        let name = spot.name.map(|name| name.decode());
+        let name = name.as_deref().map(str::as_bytes);
+        if spot.plain {
+            return self.text(name, spot.raw, spot.raw, false, marked);
         }
         let mut decoded = std::mem::take(&mut self.decoded);
         decoded.clear();
-        decode(raw, &mut decoded);
-        self.text(name, &decoded, raw, true, marked);
+        decode(spot.raw, &mut decoded);
+        self.text(name, &decoded, spot.raw, true, marked);
         self.decoded = decoded;
     }
 
@@ -203,19 +226,23 @@ impl Hunt {
         // the words of a placeholder must not tell anything of what stands beside it
         let masked = if marked { masked(text) } else { text.into() };
         let text = masked.as_ref();
-        self.detector.find(name, text, &mut self.hits);
-        self.broken_lines(name, text);
         let mut hits = std::mem::take(&mut self.hits);
-        hits.retain(|hit| {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            !value.is_empty() && !self.allow.holds(value, &self.key)
-        });
-        for hit in hits.iter().filter(|hit| hit.propagate) {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
-        }
         self.matches.clear();
+        let seen = Seen::of(text);
+        self.look(name, text, &mut hits);
         self.known.search(text, &mut self.matches);
+        self.known.search_cut(text, self.cut, &mut self.matches);
+        if let Some(seen) = seen {
+            let (as_it_stands, matched) = (hits.len(), self.matches.len());
+            self.look(name, &seen.text, &mut hits);
+            self.known.search(&seen.text, &mut self.matches);
+            for hit in hits.iter_mut().skip(as_it_stands) {
+                (hit.start, hit.end) = seen.place(hit.start, hit.end);
+            }
+            for found in self.matches.iter_mut().skip(matched) {
+                (found.start, found.end) = seen.place(found.start, found.end);
+            }
+        }
         if !hits.is_empty() || !self.matches.is_empty() || marked {
             self.merge(&hits, raw, escaped, marked);
         }
@@ -255,45 +282,19 @@ impl Hunt {
         }
     }
 
-    /// Secrets that go on behind a backslash at the end of a line: adds those that only show when the lines are
-    /// joined.
-    fn broken_lines(&mut self, name: Option<&[u8]>, text: &[u8]) {
-        let part = |b: Option<&u8>| {
-            b.is_some_and(|b| {
-                b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b'.')
-            })
-        };
-        let mut joined = Vec::new();
-        // where in `joined` lines were joined
-        let mut seams = Vec::new();
-        let mut from = 0;
-        for at in self.broken_line.find_iter(text) {
-            if at > 0 && part(text.get(at - 1)) && part(text.get(at + 2)) {
-                joined.extend_from_slice(text.get(from..at).unwrap_or_default());
-                seams.push(joined.len());
-                from = at + 2;
-            }
-        }
-        if seams.is_empty() {
-            return;
-        }
-        joined.extend_from_slice(text.get(from..).unwrap_or_default());
-        let mut hits = Vec::new();
-        self.detector.find(name, &joined, &mut hits);
-        for hit in hits {
-            let before = seams.partition_point(|&s| s <= hit.start);
-            let inside = seams.partition_point(|&s| s < hit.end);
-            if inside > before {
-                let value = joined.get(hit.start..hit.end).unwrap_or_default();
-                if self.allow.holds(value, &self.key) {
-                    continue;
-                }
-                if hit.propagate {
-                    self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
-                }
-                let hit = Hit { start: hit.start + 2 * before, end: hit.end + 2 * inside, ..hit };
-                self.hits.push(hit);
-            }
+    /// Appends the hits of a text that do not stay, and learns their values.
+    fn look(&mut self, name: Option<&[u8]>, text: &[u8], hits: &mut Vec<Hit>) {
+        let before = hits.len();
+        self.detector.find(name, text, hits);
+        let mut at = 0;
+        hits.retain(|hit| {
+            at += 1;
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            at <= before || (!value.is_empty() && !self.allow.holds(value, &self.key))
+        });
+        for hit in hits.iter().skip(before).filter(|hit| hit.propagate) {
+            let value = text.get(hit.start..hit.end).unwrap_or_default();
+            self.learn(&seen::plain(value.into()), hit.rule.name(), hit.confidence == Confidence::High);
         }
     }
 
@@ -304,15 +305,22 @@ impl Hunt {
         wanted: impl Fn(&Hit) -> bool,
     ) -> Vec<(Range<usize>, RuleId)> {
         let mut hits = Vec::new();
-        self.detector.find(None, text, &mut hits);
-        hits.retain(|hit| {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            wanted(hit) && !self.allow.holds(value, &self.key)
-        });
-        for hit in hits.iter().filter(|hit| hit.propagate) {
-            let value = text.get(hit.start..hit.end).unwrap_or_default();
-            self.learn(value, hit.rule.name(), hit.confidence == Confidence::High);
+        self.look(None, text, &mut hits);
+        if let Some(seen) = Seen::of(text) {
+            let before = hits.len();
+            self.look(None, &seen.text, &mut hits);
+            for hit in hits.iter_mut().skip(before) {
+                (hit.start, hit.end) = seen.place(hit.start, hit.end);
+            }
+            hits.sort_by_key(|hit| (hit.start, hit.end));
+            let mut end = 0;
+            hits.retain_mut(|hit| {
+                hit.start = hit.start.max(end);
+                end = end.max(hit.end);
+                hit.start < hit.end
+            });
         }
+        hits.retain(wanted);
         hits.iter().map(|hit| (hit.start..hit.end, hit.rule)).collect()
     }
 

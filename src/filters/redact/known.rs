@@ -26,6 +26,10 @@ const LONGEST_OF_LINES: usize = 64 << 10;
 const ROOM: usize = 6 << 20;
 /// Values of which it is remembered that they were offered.
 const MOST_SEEN: usize = 400_000;
+/// The shortest piece of a form that a bound has left.
+const PIECE: usize = 8;
+/// The longest word at a cut that is looked at.
+const LONGEST_WORD: usize = 2048;
 /// Forms that may share a window; more would make a hostile text slow.
 const SHARED: usize = 8;
 
@@ -77,6 +81,11 @@ pub(super) struct Known {
     /// Hashes of the values that were offered.
     seen: HashSet<u64, foldhash::fast::FixedState>,
     limit: usize,
+    /// Forms by their first and by their last eight bytes, as far as they were asked for.
+    heads: HashMap<[u8; PIECE], Vec<u32>, foldhash::fast::FixedState>,
+    tails: HashMap<[u8; PIECE], Vec<u32>, foldhash::fast::FixedState>,
+    /// Forms that are in `heads` and `tails`.
+    cut_forms: usize,
     /// Values that were not taken for want of room.
     pub(super) refused: u64,
 }
@@ -103,6 +112,9 @@ impl Known {
             rules: Vec::new(),
             seen: HashSet::default(),
             limit,
+            heads: HashMap::default(),
+            tails: HashMap::default(),
+            cut_forms: 0,
             refused: 0,
         }
     }
@@ -253,6 +265,78 @@ impl Known {
         }
     }
 
+    /// Appends what of known values is left at the places where another program has cut a text: the beginning of
+    /// one before an ellipsis, the end of one behind it; `ends`: the same at the ends of the text.
+    pub(super) fn search_cut(&mut self, text: &[u8], ends: bool, found: &mut Vec<Match>) {
+        if self.forms.is_empty() {
+            return;
+        }
+        let dots = memchr::memmem::find_iter(text, b"...").map(|at| (at, at + 3));
+        let ellipses = memchr::memmem::find_iter(text, "…".as_bytes()).map(|at| (at, at + "…".len()));
+        let ends = ends.then_some([(0, 0), (text.len(), text.len())]).into_iter().flatten();
+        for (start, end) in dots.chain(ellipses).chain(ends) {
+            self.index_cut();
+            self.cut_before(text, start, found);
+            self.cut_behind(text, end, found);
+        }
+    }
+
+    fn index_cut(&mut self) {
+        for (number, form) in self.forms.iter().enumerate().skip(self.cut_forms) {
+            let bytes =
+                self.bytes.get(form.start as usize..(form.start + form.len) as usize).unwrap_or_default();
+            if let (Some(head), Some(tail)) = (bytes.first_chunk(), bytes.last_chunk()) {
+                for (map, piece) in [(&mut self.heads, head), (&mut self.tails, tail)] {
+                    let forms = map.entry(*piece).or_default();
+                    if forms.len() < SHARED {
+                        forms.push(number as u32);
+                    }
+                }
+            }
+        }
+        self.cut_forms = self.forms.len();
+    }
+
+    fn form(&self, number: u32) -> Option<(&[u8], u32)> {
+        let form = self.forms.get(number as usize)?;
+        Some((self.bytes.get(form.start as usize..(form.start + form.len) as usize)?, form.value))
+    }
+
+    fn cut_before(&self, text: &[u8], mark: usize, found: &mut Vec<Match>) {
+        let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'[';
+        let head = text.get(..mark).unwrap_or_default();
+        let end = mark - head.iter().rev().take(4).take_while(|byte| blank(byte)).count();
+        let head = text.get(end.saturating_sub(LONGEST_WORD)..end).unwrap_or_default();
+        let word = head.iter().rev().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        let from = end - word;
+        for start in from..(end + 1).saturating_sub(PIECE) {
+            let Some(piece) = text.get(start..).and_then(|rest| rest.first_chunk()) else { return };
+            for (form, value) in self.heads.get(piece).into_iter().flatten().filter_map(|&n| self.form(n)) {
+                if text.get(start..end).is_some_and(|left| form.starts_with(left)) {
+                    found.push(Match { start, end, value });
+                    return;
+                }
+            }
+        }
+    }
+
+    fn cut_behind(&self, text: &[u8], mark: usize, found: &mut Vec<Match>) {
+        let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b']';
+        let rest = text.get(mark..).unwrap_or_default();
+        let start = mark + rest.iter().take(4).take_while(|byte| blank(byte)).count();
+        let rest = text.get(start..text.len().min(start + LONGEST_WORD)).unwrap_or_default();
+        let word = rest.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
+        for end in (start + PIECE..=start + word).rev() {
+            let Some(piece) = text.get(..end).and_then(|head| head.last_chunk()) else { return };
+            for (form, value) in self.tails.get(piece).into_iter().flatten().filter_map(|&n| self.form(n)) {
+                if text.get(start..end).is_some_and(|left| form.ends_with(left)) {
+                    found.push(Match { start, end, value });
+                    return;
+                }
+            }
+        }
+    }
+
     #[cold]
     fn look(&self, text: &[u8], at: usize, window: u64, found: &mut Vec<Match>) {
         let mut next = self.table.get(&window).copied().unwrap_or(0);
@@ -294,7 +378,6 @@ fn core_of_line(line: &[u8]) -> &[u8] {
 
 /// The value in the forms in which it is likely to be printed, each once.
 fn forms(value: &[u8]) -> Vec<Vec<u8>> {
-    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
     let mut all = vec![value.to_vec()];
     let mut push = |form: Vec<u8>| {
         if !all.contains(&form) {
@@ -313,22 +396,36 @@ fn forms(value: &[u8]) -> Vec<Vec<u8>> {
     }
     push(hex(value, false));
     push(hex(value, true));
-    for lead in 0..3usize {
+    for text in in_base64(value) {
+        let url: Vec<u8> = text
+            .iter()
+            .map(|&b| match b {
+                b'+' => b'-',
+                b'/' => b'_',
+                other => other,
+            })
+            .collect();
+        push(text);
+        push(url);
+    }
+    all
+}
+
+/// What base64 of any text that holds the value holds, for each of the three places at which it can begin: only the
+/// letters that the value alone decides.
+pub(super) fn in_base64(value: &[u8]) -> [Vec<u8>; 3] {
+    [0usize, 1, 2].map(|lead| {
         let mut shifted = vec![0; lead];
         shifted.extend_from_slice(value);
-        // only the letters that the value alone decides
         let head = (lead * 8).div_ceil(6);
         let tail = match shifted.len() % 3 {
             0 => 0,
             1 => 3,
             _ => 2,
         };
-        for text in [STANDARD.encode(&shifted), URL_SAFE.encode(&shifted)] {
-            let core = text.as_bytes().get(head..text.len() - tail).unwrap_or_default();
-            push(core.to_vec());
-        }
-    }
-    all
+        let text = base64::engine::general_purpose::STANDARD.encode(&shifted);
+        text.as_bytes().get(head..text.len() - tail).unwrap_or_default().to_vec()
+    })
 }
 
 fn percent(value: &[u8], keep: &[u8], upper: bool) -> Vec<u8> {
@@ -409,6 +506,25 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    #[test]
+    fn what_a_bound_left_is_found() {
+        let secret = b"p4ssW0rd9xQzT7vLk2";
+        let mut known = Known::default();
+        known.add(secret, "r", false);
+        let mut left = |text: &str| {
+            let mut found = Vec::new();
+            known.search_cut(text.as_bytes(), text.ends_with(' '), &mut found);
+            found.iter().map(|m| text[m.start..m.end].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(left("X=p4ssW0rd9xQ[… 9 of 99 bytes left out …]\nzT7vLk2 and"), ["p4ssW0rd9xQ"]);
+        assert_eq!(left("X=p4ssW0rd9\n[…]\n9xQzT7vLk2\" and"), ["p4ssW0rd9", "9xQzT7vLk2"]);
+        assert_eq!(left("p4ssW0rd..."), ["p4ssW0rd"]);
+        assert_eq!(left("W0rd9xQzT7vLk2 and X=p4ssW0rd9xQ "), ["W0rd9xQzT7vLk2", "p4ssW0rd9xQ"]);
+        for text in ["X=p4ssW0rd9 and …", "p4ssW0r…", "…ssW0rd9x", "p4ssW0rd9"] {
+            assert!(left(text).is_empty(), "{text}");
+        }
     }
 
     #[test]

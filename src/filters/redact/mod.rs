@@ -9,11 +9,13 @@
 //! | `detect`, `rules` | what a secret looks like |
 //! | `walk` | where text stands in a record |
 //! | `text` | decoded text, and the way back to the bytes of the line |
+//! | `seen` | a text without colours and characters that are not shown |
 //! | `known` | values found once, looked for everywhere after, in the forms in which tools print them |
 //! | `hunt` | all that was found in one record |
 //! | `book` | which placeholder stands for which value; the map |
 //! | `deltas` | texts that were streamed in pieces |
 //! | `restore` | the way back |
+//! | `stamp` | what the session says of it |
 //! | `allow`, `key` | values that may stay; fingerprints |
 //!
 //! Held: one record, and streamed text as `deltas` says; at most 32 MB of known values and their forms, about 60 bytes for each value that has a
@@ -28,6 +30,8 @@ mod key;
 mod known;
 mod restore;
 pub mod rules;
+mod seen;
+mod stamp;
 mod text;
 mod walk;
 
@@ -41,7 +45,7 @@ pub use restore::Restore;
 
 use super::Filter;
 use crate::json::Tape;
-use crate::record::{Error, Kind, Record, Result};
+use crate::record::{Abort, Error, Kind, Record, Redacted, Result};
 use crate::stream::{Queue, Sink};
 use book::{Book, Name};
 use deltas::{Deltas, delta};
@@ -126,6 +130,8 @@ pub struct Redact<'a> {
     mark: memchr::memmem::Finder<'static>,
     /// Lines that wait for the second pass.
     queue: Option<Queue>,
+    /// What sessions say of it; nothing when not all rules run.
+    stamp: Option<Redacted>,
 }
 
 /// Gives names to what was found, and writes the line anew.
@@ -157,6 +163,7 @@ impl<'a> Redact<'a> {
             }
             Ok(())
         })?;
+        let stamp = hunt.detector.level().map(stamp::of);
         let tally = Tally::default();
         let writer = Writer { book, key, findings, check, session: String::new(), record: 0, tally };
         Ok(Redact {
@@ -167,6 +174,7 @@ impl<'a> Redact<'a> {
             deltas: Deltas::default(),
             mark: memchr::memmem::Finder::new(b"\"delta\""),
             queue: two_pass.then(Queue::default),
+            stamp,
         })
     }
 
@@ -202,9 +210,36 @@ impl<'a> Redact<'a> {
             return if self.deltas.is_full() { self.release(false, out) } else { Ok(()) };
         }
         self.release(true, out)?;
+        if record.head().kind == Kind::Session
+            && let Some(stamp) = &self.stamp
+        {
+            let value = record.parse(&mut self.tape)?;
+            if let Some(line) = stamp::added(record.line(), value, stamp)? {
+                let mut tape = Tape::new();
+                return self.one(&Record::new(&line, &mut tape)?, out);
+            }
+        }
+        self.one(record, out)
+    }
+
+    fn one(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
         self.writer.begin(record)?;
         self.look(record.line(), record.head().kind == Kind::Native)?;
         self.writer.write(record, &self.hunt, &self.catch, out)
+    }
+
+    /// What an earlier stage said when it died, for the stages behind this one.
+    ///
+    /// # Errors
+    /// The map cannot be written.
+    pub fn abort(&mut self, abort: &Abort) -> Result<Abort> {
+        let line = abort.to_line().map_err(|e| Error::failed(e.to_string()))?;
+        let mut tape = Tape::new();
+        let mut out: Vec<Vec<u8>> = Vec::new();
+        self.writer.check = false;
+        self.one(&Record::new(&line, &mut tape)?, &mut out)?;
+        let line = out.pop().unwrap_or_default();
+        Record::new(&line, &mut tape)?.decode()
     }
 
     /// Lets held records go.
@@ -261,6 +296,9 @@ impl Writer<'_> {
                 None => {
                     pieces = pieces.get(1..).unwrap_or_default();
                     match self.name(line, piece, record, hunt, catch)? {
+                        Some(name) if matches!(piece.why, Why::Number(_)) => {
+                            (piece.range.clone(), format!("\"{}\"", name.text).into_bytes())
+                        }
                         Some(name) => (piece.range.clone(), name.text.into_bytes()),
                         None => continue,
                     }
@@ -345,6 +383,11 @@ impl Writer<'_> {
             }
             false => raw.into(),
         };
+        // the same value, however it was coloured
+        let value = match piece.why {
+            Why::Found(_) => seen::plain(value),
+            _ => value,
+        };
         let name = match piece.why {
             Why::Known(n) => self.book.name(hunt.known.rule(n), hunt.known.value(n), spelling, || true)?,
             Why::Around(n) => {
@@ -354,6 +397,9 @@ impl Writer<'_> {
                 // as the known values themselves decide, for the runs that go on with the map
                 let follow = || piece.follow && known::is_random(&value, piece.sure);
                 self.book.name(rule.name(), book::Value::new(&value), spelling, follow)?
+            }
+            Why::Number(rule) => {
+                self.book.name(rule.name(), book::Value::new(raw), &book::as_number(raw), || false)?
             }
             Why::Met => return Ok(None),
         };

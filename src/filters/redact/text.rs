@@ -3,6 +3,8 @@
 //! Secrets are looked for in the decoded text: `\n`, `"` and `\u` escapes of the line would hide the letters before
 //! and behind them. What is found is replaced in the line itself, so every place has to be mapped back.
 
+use crate::json::hex4;
+
 /// What one escape of a JSON string stands for.
 struct Unit {
     /// Bytes of the escape in the line.
@@ -10,11 +12,6 @@ struct Unit {
     /// Its text, the first `len` bytes.
     text: [u8; 4],
     len: usize,
-}
-
-fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
-    let digits = bytes.get(at..at.checked_add(4)?)?;
-    digits.iter().try_fold(0, |unit, &d| Some((unit << 4) | (d as char).to_digit(16)?))
 }
 
 /// The escape at `at`, which is a backslash. A lone surrogate keeps its value, as three bytes (WTF-8): nothing is
@@ -28,12 +25,12 @@ fn unit(raw: &[u8], at: usize) -> Unit {
         Some(b'b') => short(8),
         Some(b'f') => short(12),
         Some(b'u') => {
-            let Some(first) = hex4(raw, at + 2) else { return short(b'u') };
+            let Some(first) = hex4(raw, at + 2).map(u32::from) else { return short(b'u') };
             let mut code = first;
             let mut size = 6;
             if (0xd800..0xdc00).contains(&first)
                 && raw.get(at + 6..at + 8) == Some(b"\\u")
-                && let Some(low @ 0xdc00..=0xdfff) = hex4(raw, at + 8)
+                && let Some(low @ 0xdc00..=0xdfff) = hex4(raw, at + 8).map(u32::from)
             {
                 code = 0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00);
                 size = 12;

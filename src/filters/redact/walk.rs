@@ -1,8 +1,9 @@
 //! Where text stands in a record, and what is no text: ids, ciphers, pictures.
 
 use crate::json::{Entries, Items, Kind, Text, Value};
+use std::ops::Range;
 
-/// Keys whose strings route, pair or name: never looked at, wherever the structure of a record or of a source line
+/// Keys whose strings route or pair: never looked at, wherever the structure of a record or of a source line
 /// holds them. Spellings of relay, Claude Code (1.0 to 2.1.332) and Codex (0.20 to 0.171).
 fn is_routing(key: &[u8]) -> bool {
     matches!(
@@ -12,18 +13,8 @@ fn is_routing(key: &[u8]) -> bool {
             | b"dropped"
             | b"origin"
             | b"harness"
-            | b"status"
-            | b"kind"
-            | b"subtype"
-            | b"timestamp"
-            | b"raw_timestamp"
-            | b"created_at"
-            | b"updated_at"
-            | b"modified_at"
             | b"id"
             | b"group"
-            | b"name"
-            | b"tool_name"
             | b"uuid"
             | b"source_agent"
             | b"media_type"
@@ -33,6 +24,32 @@ fn is_routing(key: &[u8]) -> bool {
             | b"signature"
             | b"thinkingSignature"
     ) || is_id(key)
+}
+
+/// Keys whose strings are one word or a time nearly always. Only a long one is looked at.
+fn is_word(key: &[u8]) -> bool {
+    matches!(
+        key,
+        b"status"
+            | b"kind"
+            | b"subtype"
+            | b"timestamp"
+            | b"raw_timestamp"
+            | b"created_at"
+            | b"updated_at"
+            | b"modified_at"
+            | b"name"
+            | b"tool_name"
+    )
+}
+
+/// Whether the string of such a key is what it should be.
+fn is_short(text: &[u8]) -> bool {
+    text.len() < 16
+        || (text.len() <= 35
+            && text
+                .iter()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'T' | b'Z' | b':' | b'.' | b'+' | b'-')))
 }
 
 /// Whether a key names an id of the session by its ending, as `parentUuid`, `toolUseID`, `call_id` do. An id of an
@@ -60,26 +77,31 @@ fn is_cipher(key: &[u8]) -> bool {
     matches!(key, b"encrypted_content" | b"signature" | b"thinkingSignature")
 }
 
-/// What a string is.
+/// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Text.
     Text,
     /// A key of an object.
     Key,
-    /// Bytes of a line in base64 (`raw_base64` of a native record).
+    /// Text in base64: the bytes of a native line, a document.
     Base64,
+    /// A number whose key says that it is secret.
+    Number,
     /// Not to be looked at, and long enough to be counted: a picture, a cipher.
     Opaque,
 }
 
-/// A string of a record.
+/// A value of a record that is looked at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spot<'a> {
     pub(super) part: Part,
-    pub(super) text: Text<'a>,
-    /// The key under which it stands, if any; of an item of an array, that of the array.
-    pub(super) key: Option<Text<'a>>,
+    /// It as it stands in the line, without quotes.
+    pub(super) raw: &'a [u8],
+    /// It holds no escapes.
+    pub(super) plain: bool,
+    /// The name under which it stands, if any: its key, that of its array, or the `name` beside a `value`.
+    pub(super) name: Option<Text<'a>>,
 }
 
 /// Levels that a pointer names; what lies deeper is not told apart.
@@ -98,7 +120,7 @@ struct Level<'a> {
     free: bool,
 }
 
-/// Goes through the strings of a record. Nothing here recurses: records may be nested as deep as they like.
+/// Goes through the texts of a record. Nothing here recurses: records may be nested as deep as they like.
 pub(super) struct Walk<'a> {
     levels: Vec<Level<'a>>,
     /// The value whose key was handed out just now.
@@ -107,7 +129,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The strings of `record`; `native` when it is a record of that type.
+    /// The texts of `record`; `native` when it is a record of that type.
     pub(super) fn new(record: Value<'a>, native: bool) -> Walk<'a> {
         let mut walk = Walk { levels: Vec::new(), next: None, native };
         walk.enter(record, None, false);
@@ -123,7 +145,7 @@ impl<'a> Walk<'a> {
         self.levels.push(Level { inside, object: value, key, free });
     }
 
-    /// The next string, or `None` behind the last one.
+    /// The next one, or `None` behind the last.
     pub(super) fn next_spot(&mut self) -> Option<Spot<'a>> {
         loop {
             let top = self.levels.len() == 1;
@@ -136,7 +158,7 @@ impl<'a> Walk<'a> {
                             level.key = Some(key);
                             if is_telling(key.raw()) {
                                 self.next = Some(value);
-                                return Some(Spot { part: Part::Key, text: key, key: None });
+                                return Some(spot(Part::Key, key, None));
                             }
                             value
                         }
@@ -159,30 +181,40 @@ impl<'a> Walk<'a> {
             };
             let (key, free, object) = (level.key, level.free, level.object);
             let item = matches!(level.inside, Inside::Array(..));
+            let name = key.map(|k| k.decode());
+            let name = name.as_deref().unwrap_or("").as_bytes();
             let Some(text) = value.text() else {
-                let opens = || key.is_some_and(|key| is_free(key.decode().as_bytes()));
-                self.enter(value, key, free || (!item && opens()));
+                if value.kind() == Kind::Number && is_number_of_secret(name) {
+                    return Some(Spot { part: Part::Number, raw: value.raw(), plain: true, name: key });
+                }
+                self.enter(value, key, free || (!item && is_free(name)));
                 continue;
             };
             if text.is_empty() {
                 continue;
             }
-            let name = key.map(|k| k.decode());
-            let name = name.as_deref().unwrap_or("").as_bytes();
-            let spot = |part| Some(Spot { part, text, key });
-            if is_cipher(name) || is_picture(name, text, object) {
-                return spot(Part::Opaque);
+            if is_cipher(name) {
+                return Some(spot(Part::Opaque, text, None));
             }
             if self.native && top && name == b"raw_base64" {
-                return spot(Part::Base64);
+                return Some(spot(Part::Base64, text, None));
             }
-            if free || !is_routing(name) {
-                return spot(Part::Text);
+            match media(name, text, object) {
+                Some(Media::Picture) => return Some(spot(Part::Opaque, text, None)),
+                Some(Media::Text(range)) => {
+                    let raw = text.raw().get(range).unwrap_or_default();
+                    return Some(Spot { part: Part::Base64, raw, plain: text.plain().is_some(), name: None });
+                }
+                None => {}
+            }
+            if free || !(is_routing(name) || (is_word(name) && is_short(text.raw()))) {
+                let key = if item { key } else { named(name, object).or(key) };
+                return Some(spot(Part::Text, text, key));
             }
         }
     }
 
-    /// Where the string stands that was handed out last, as a JSON pointer (RFC 6901). A key that could itself tell
+    /// Where the value stands that was handed out last, as a JSON pointer (RFC 6901). A key that could itself tell
     /// something reads `*`.
     pub(super) fn pointer(&self) -> String {
         let mut pointer = String::new();
@@ -220,34 +252,103 @@ fn is_telling(key: &[u8]) -> bool {
     digits > 2 && key.len() >= 12
 }
 
+fn spot<'a>(part: Part, text: Text<'a>, name: Option<Text<'a>>) -> Spot<'a> {
+    Spot { part, raw: text.raw(), plain: text.plain().is_some(), name }
+}
+
+/// The name beside a value: `{"name":"DB_PASSWORD","value":"…"}`, as Kubernetes, CloudFormation and others have it.
+fn named<'a>(key: &[u8], object: Value<'a>) -> Option<Text<'a>> {
+    if !matches!(key, b"value" | b"Value" | b"ParameterValue" | b"OutputValue" | b"default") {
+        return None;
+    }
+    ["name", "Name", "key", "Key", "ParameterKey", "OutputKey"]
+        .iter()
+        .find_map(|name| object.get(name)?.text())
+}
+
+/// Whether a number under this key is a secret.
+fn is_number_of_secret(key: &[u8]) -> bool {
+    let key = key.to_ascii_lowercase();
+    let whole = [b"pin".as_slice(), b"otp", b"cvv", b"cvc"].contains(&key.as_slice());
+    let ending =
+        [b"password".as_slice(), b"passwd", b"passphrase", b"passcode", b"pwd", b"secret", b"_pin", b"_otp"];
+    whole || ending.iter().any(|word| key.ends_with(word))
+}
+
+/// What is no text, though it is a string.
+enum Media {
+    /// A picture, a sound, a document of another form.
+    Picture,
+    /// Text in base64, and where in the string.
+    Text(Range<usize>),
+}
+
 /// Whether a string is a picture, a sound or a document. They stand as
 /// `{"type":"base64","media_type":…,"data":…}` (Messages API), `{"type":"image","data":…,"mimeType":…}` (MCP),
 /// `{"type":"image/png","base64":…}` (Claude Code 2.1, `toolUseResult.file`), `{"type":"image_generation_call",
 /// "result":…}` and `"image_url":"data:…"` (Codex 0.171).
-fn is_picture(key: &[u8], text: Text<'_>, object: Value<'_>) -> bool {
-    let kind =
-        || object.get("type").and_then(|t| t.text()).map(|t| t.decode().into_owned()).unwrap_or_default();
-    let media = || ["media_type", "mimeType", "mime_type"].iter().any(|k| object.get(k).is_some());
+fn media(key: &[u8], text: Text<'_>, object: Value<'_>) -> Option<Media> {
+    let word = |key: &str| object.get(key).and_then(|t| t.text()).map(|t| t.decode().into_owned());
+    let raw = text.raw();
     match key {
-        b"data" => media() || matches!(kind().as_str(), "image" | "audio" | "redacted_thinking"),
-        b"base64" => media() || kind().contains('/') || kind() == "pdf",
-        b"result" => kind() == "image_generation_call",
-        b"image_url" | b"url" | b"file_data" => is_data_url(text.raw()),
-        _ => false,
+        b"data" | b"base64" | b"blob" => {
+            let kind = word("type").unwrap_or_default();
+            let media = ["media_type", "mimeType", "mime_type"].iter().find_map(|key| word(key));
+            let known = media.is_some()
+                || kind.contains('/')
+                || matches!(kind.as_str(), "image" | "audio" | "redacted_thinking" | "pdf");
+            if !known || kind == "text" || !is_base64(raw) {
+                return None;
+            }
+            Some(match is_textual(&media.unwrap_or(kind)) {
+                true => Media::Text(0..raw.len()),
+                false => Media::Picture,
+            })
+        }
+        b"result" if word("type").as_deref() == Some("image_generation_call") && is_base64(raw) => {
+            Some(Media::Picture)
+        }
+        b"image_url" | b"url" | b"file_data" => {
+            // RFC 2397
+            let head = raw.get(..raw.len().min(120)).unwrap_or_default();
+            let kind = head.strip_prefix(b"data:")?;
+            let at = memchr::memmem::find(head, b";base64,")?;
+            let kind = String::from_utf8_lossy(kind.get(..at.saturating_sub(5)).unwrap_or_default());
+            if !is_base64(raw.get(at + 8..).unwrap_or_default()) {
+                return None;
+            }
+            Some(match is_textual(&kind) {
+                true => Media::Text(at + 8..raw.len()),
+                false => Media::Picture,
+            })
+        }
+        _ => None,
     }
 }
 
-/// Whether a text is nothing but a `data:` URL of media in base64 (RFC 2397).
-fn is_data_url(raw: &[u8]) -> bool {
-    let Some(rest) = raw.strip_prefix(b"data:") else { return false };
-    let media = [b"image/".as_slice(), b"audio/", b"video/", b"application/pdf"];
-    if !media.iter().any(|m| rest.starts_with(m)) {
-        return false;
-    }
-    let head = rest.get(..rest.len().min(120)).unwrap_or_default();
-    let Some(at) = memchr::memmem::find(head, b";base64,") else { return false };
-    let body = rest.get(at + 8..).unwrap_or_default();
-    body.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'))
+/// Whether a media type is one of texts.
+fn is_textual(media: &str) -> bool {
+    let media = media.trim().to_ascii_lowercase();
+    media.starts_with("text/")
+        || ["json", "xml", "yaml", "toml", "javascript", "typescript", "x-sh", "sql", "x-www-form-urlencoded"]
+            .iter()
+            .any(|word| media.split(';').next().unwrap_or_default().ends_with(word))
+}
+
+/// Whether a string is base64 of either alphabet, in one line or several, as it stands in a line of JSON.
+fn is_base64(raw: &[u8]) -> bool {
+    // all of a block at once: pictures are long
+    raw.chunks(256).all(|block| {
+        block.iter().fold(true, |all, b| {
+            all & (b.is_ascii_alphanumeric()
+                | (*b == b'+')
+                | (*b == b'/')
+                | (*b == b'=')
+                | (*b == b'-')
+                | (*b == b'_')
+                | (*b == b'\\'))
+        })
+    })
 }
 
 #[cfg(test)]
@@ -265,9 +366,10 @@ mod tests {
                 Part::Text => "",
                 Part::Key => "key ",
                 Part::Base64 => "base64 ",
+                Part::Number => "number ",
                 Part::Opaque => "opaque ",
             };
-            found.push(format!("{part}{}={}", walk.pointer(), spot.text.decode()));
+            found.push(format!("{part}{}={}", walk.pointer(), crate::json::decode(spot.raw)));
         }
         found
     }
@@ -316,6 +418,50 @@ mod tests {
         {
             assert!(!strings(line, false)[0].starts_with("opaque "), "{line}");
         }
+    }
+
+    #[test]
+    fn documents_are_texts() {
+        for (line, wanted) in [
+            (r#"{"source":{"type":"text","media_type":"text/plain","data":"AAAA"}}"#, "/source/data=AAAA"),
+            (
+                r#"{"source":{"type":"base64","media_type":"text/plain; charset=utf-8","data":"AAAA"}}"#,
+                "base64 /source/data=AAAA",
+            ),
+            (
+                r#"{"source":{"type":"base64","media_type":"image/png","data":"no base64"}}"#,
+                "/source/data=no base64",
+            ),
+            (r#"{"uri":"x","mimeType":"application/json","blob":"AAAA"}"#, "base64 /blob=AAAA"),
+            (r#"{"file_data":"data:text/csv;base64,AAAA"}"#, "base64 /file_data=AAAA"),
+        ] {
+            let found = strings(line, false);
+            assert_eq!(found.last().map(String::as_str), Some(wanted), "{line}");
+        }
+    }
+
+    #[test]
+    fn numbers_count_where_their_key_says_that_they_are_secret() {
+        assert_eq!(
+            strings(r#"{"password":8462,"max_tokens":8462,"db":{"pin":[8462]},"spin":8462}"#, false),
+            ["number /password=8462", "number /db/pin/0=8462"]
+        );
+    }
+
+    #[test]
+    fn the_name_beside_a_value_is_its_name() {
+        let line = r#"{"env":[{"name":"A_PASSWORD","value":"x"}],"status":"a status of many words","tool_name":"Bash"}"#;
+        let mut tape = Tape::new();
+        let mut walk = Walk::new(tape.parse(line.as_bytes()).unwrap(), false);
+        let mut found = Vec::new();
+        while let Some(spot) = walk.next_spot() {
+            found.push((
+                spot.name.map(|n| n.decode().into_owned()).unwrap_or_default(),
+                crate::json::decode(spot.raw),
+            ));
+        }
+        let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        assert_eq!(found, [pair("A_PASSWORD", "x"), pair("status", "a status of many words")]);
     }
 
     #[test]

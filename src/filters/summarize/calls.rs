@@ -24,6 +24,13 @@ pub(super) struct Call {
     pub(super) added: Vec<String>,
     /// The shell command it runs.
     pub(super) command: Option<String>,
+    /// That as it is told, with the folder and the variables it needs, and for comparing.
+    pub(super) shown: String,
+    pub(super) key: String,
+    /// Exact values that it puts in the place of others, for each file.
+    pub(super) values: Vec<Vec<String>>,
+    /// A plan in words that the user was shown.
+    pub(super) approved: Option<String>,
     /// What it looks for.
     pub(super) search: Option<String>,
     /// The plan it sets, whole.
@@ -100,7 +107,7 @@ fn first<'a>(input: Value<'a>, keys: &[&str]) -> Option<Value<'a>> {
 }
 
 fn text(value: Value<'_>, limit: usize) -> Option<String> {
-    value.text().map(|t| t.head(limit).into_owned())
+    value.text().map(|t| super::head(t, limit))
 }
 
 impl Call {
@@ -109,7 +116,7 @@ impl Call {
         let mut call = Call::default();
         if let Some(text) = input.text() {
             // free-form input: a patch, or a program of the tool's own
-            let text = text.head(COMMAND);
+            let text = super::head(text, COMMAND);
             call.patch(&text, directory);
             push(&mut call.texts, &text);
             return call;
@@ -130,7 +137,7 @@ impl Call {
             }
             if call.files.is_empty() {
                 call.files = shell::effects(&command, there);
-                call.command = Some(command);
+                call.runs(command, there, directory);
             }
             return call;
         }
@@ -160,8 +167,18 @@ impl Call {
                 Effect::Read
             };
             call.files.push((path, effect));
+            call.values.push(replaced(input));
+        }
+        if name == "ExitPlanMode" {
+            call.approved = input.get("plan").and_then(|plan| text(plan, LOOKED));
         }
         call
+    }
+
+    /// Notes the command that it runs.
+    pub(super) fn runs(&mut self, command: String, there: Option<&str>, directory: Option<&str>) {
+        (self.shown, self.key) = told(&command, there, directory);
+        self.command = Some(command);
     }
 
     /// Collects the beginnings of all texts of the input, those that a change puts in last.
@@ -197,8 +214,27 @@ impl Call {
             return;
         }
         let place = |path: &str| crate::record::path::joined(directory, path);
+        let mut out: Vec<&str> = Vec::new();
         for line in patch.lines() {
             let Some(rest) = line.strip_prefix("*** ") else {
+                match line.as_bytes().first() {
+                    Some(b'-') => out.push(line.get(1..).unwrap_or("")),
+                    Some(b'+') => {
+                        if let ([old], Some(values)) = (out.as_slice(), self.values.last_mut())
+                            && let Some(value) = value(old, line.get(1..).unwrap_or(""))
+                        {
+                            values.push(value);
+                        }
+                        out.clear();
+                        let constant = constant(line.get(1..).unwrap_or(""));
+                        if let (Some(constant), Some(values)) = (constant, self.values.last_mut())
+                            && values.len() < VALUES
+                        {
+                            values.push(constant);
+                        }
+                    }
+                    _ => out.clear(),
+                }
                 if let (Some(part), Some(b'+' | b' ' | b'@')) = (self.parts.last_mut(), line.bytes().next()) {
                     push(part, line.get(1..).unwrap_or(""));
                     if let (Some(added), Some(line)) = (self.added.last_mut(), line.strip_prefix('+')) {
@@ -223,6 +259,8 @@ impl Call {
             };
             self.files.push((place(path.trim()), effect));
             self.parts.push(String::new());
+            self.values.push(Vec::new());
+            out.clear();
             self.added.push(String::new());
         }
     }
@@ -277,34 +315,150 @@ fn command(value: Value<'_>) -> Option<String> {
     }
 }
 
-/// A command as it is told: its first line without the way there (`cd X &&`, `A=b`) and, for comparing, also
-/// without what only cuts its output.
-pub(super) fn told(command: &str) -> (String, String) {
-    let mut line =
-        command.lines().map(str::trim).find(|l| !l.is_empty() && !l.starts_with('#')).unwrap_or("");
-    loop {
-        let before = line;
-        if let Some(rest) = line.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
-            line = rest.1.trim_start();
+/// Most values of one change that are told, and the longest line and value of them, in bytes.
+const VALUES: usize = 3;
+const VALUE_LINE: usize = 100;
+const VALUE: usize = 40;
+
+/// The exact values that an edit replaces, line by line.
+fn replaced(input: Value<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pairs = Vec::new();
+    let pair = |input: Value<'_>| {
+        let old = first(input, &["old_string", "old_str", "oldText"]).and_then(|v| text(v, LOOKED))?;
+        Some((old, first(input, &["new_string", "new_str", "newText"]).and_then(|v| text(v, LOOKED))?))
+    };
+    pairs.extend(pair(input));
+    pairs.extend(input.get("edits").into_iter().flat_map(|edits| edits.items().take(10)).filter_map(pair));
+    for (old, new) in pairs {
+        let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+        let before: std::collections::HashSet<&str> = old.iter().copied().collect();
+        found.extend(new.iter().filter(|line| !before.contains(*line)).filter_map(|line| constant(line)));
+        if old.len() != new.len() {
+            continue;
         }
-        if let Some((word, rest)) = line.split_once(' ')
+        let changed = old.iter().zip(&new).filter(|(old, new)| old != new);
+        found.extend(changed.filter_map(|(old, new)| value(old, new)).take(VALUES));
+    }
+    found.truncate(VALUES);
+    found
+}
+
+/// The constant that a line sets to a short text or number.
+fn constant(line: &str) -> Option<String> {
+    let (left, right) = line.trim().split_once('=')?;
+    let name = left.split(':').next()?.split_whitespace().next_back()?;
+    let upper =
+        name.len() >= 4 && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+    let value = right.trim().trim_end_matches([';', ',']);
+    let bare = value.trim_matches(['"', '\'', '`']);
+    let quoted = bare.len() + 2 == value.len() && !bare.is_empty() && !bare.contains(char::is_whitespace);
+    let number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'_' | b'.'));
+    (upper && value.len() <= VALUE && (quoted || number)).then(|| format!("`{name} = {value}`"))
+}
+
+/// What a line sets, where it differs from the line before in one short value that holds a digit.
+fn value(old: &str, new: &str) -> Option<String> {
+    let (old, new) = (old.trim(), new.trim());
+    if new.len() > VALUE_LINE || old.len() > VALUE_LINE || old == new {
+        return None;
+    }
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '#' | '%' | '-');
+    let shared = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
+    // from the beginning of the word in which they begin to differ
+    let mut from: usize = shared.map(char::len_utf8).sum();
+    from = old
+        .get(..from)?
+        .rfind(|c| !is_word(c))
+        .map_or(0, |at| at + old.get(at..).and_then(|o| o.chars().next()).map_or(1, char::len_utf8));
+    let behind: usize = old
+        .get(from..)?
+        .chars()
+        .rev()
+        .zip(new.get(from..)?.chars().rev())
+        .take_while(|(a, b)| a == b && !is_word(*a))
+        .map(|(a, _)| a.len_utf8())
+        .sum();
+    let (was, is) = (old.get(from..old.len() - behind)?, new.get(from..new.len() - behind)?);
+    let exact = is.bytes().any(|b| b.is_ascii_digit()) && was.bytes().any(|b| b.is_ascii_digit());
+    let short = is.len() <= VALUE && was.len() <= VALUE && !is.contains(' ') && !was.contains(' ');
+    (exact && short && from >= 3).then(|| format!("`{new}` (was {was})"))
+}
+
+/// A command as it is told, its first line with folder and variables, and for comparing: without the way there
+/// (`cd X &&`, `A=b`) and without what only cuts its output. `there` is where it runs, `directory` where the session
+/// works.
+pub(super) fn told(command: &str, there: Option<&str>, directory: Option<&str>) -> (String, String) {
+    let skipped = |l: &str| l.is_empty() || l.starts_with('#') || l.starts_with("set -");
+    let line = command.lines().map(str::trim).find(|l| !skipped(l)).unwrap_or("");
+    let line = commit(line, command);
+    let (mut rest, mut folder, mut variables) = (line.as_str(), None, String::new());
+    loop {
+        let before = rest;
+        if let Some((to, behind)) = rest.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
+            folder = Some(to.trim());
+            rest = behind.trim_start();
+        }
+        if let Some((word, behind)) = rest.split_once(' ')
             && let Some((name, _)) = word.split_once('=')
             && !name.is_empty()
             && name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_' || b.is_ascii_digit())
         {
-            line = rest.trim_start();
+            variables.push_str(word);
+            variables.push(' ');
+            rest = behind.trim_start();
         }
-        if line == before {
+        // it is of no news that files were added to a commit
+        if let Some((_, behind)) = rest.strip_prefix("git add ").and_then(|rest| rest.split_once("&&")) {
+            rest = behind.trim_start();
+        }
+        if rest == before {
             break;
         }
     }
-    let mut key = line;
-    for cut in [" 2>&1", " | head", " | tail"] {
+    let mut key = rest;
+    for cut in [" 2>&1", " | head", " | tail", " 2>/dev/null"] {
         if let Some((kept, _)) = key.split_once(cut) {
             key = kept;
         }
     }
-    (line.to_owned(), key.trim().to_owned())
+    let key = key.trim();
+    let folder = folder.or(there).map(|folder| inside(folder.trim_matches(['"', '\'']), directory));
+    let way = match folder {
+        Some(folder) if !folder.is_empty() && folder != "." => format!("cd {folder} && "),
+        _ => String::new(),
+    };
+    (format!("{way}{variables}{key}"), key.to_owned())
+}
+
+/// A folder as seen from where the session works; empty for that itself.
+fn inside<'a>(folder: &'a str, directory: Option<&str>) -> &'a str {
+    let folder = folder.trim_end_matches('/');
+    let Some(directory) = directory.map(|d| d.trim_end_matches('/')) else { return folder };
+    match folder.strip_prefix(directory) {
+        Some("") => "",
+        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
+        _ => folder,
+    }
+}
+
+/// A commit with the subject that a here-document or the next lines hold, and its quotes closed.
+fn commit(line: &str, command: &str) -> String {
+    if let Some((before, _)) = line.split_once(" --body").filter(|(before, _)| before.contains("gh ")) {
+        return before.to_owned();
+    }
+    if !line.contains("git commit") {
+        return line.to_owned();
+    }
+    if let Some((before, _)) = line.split_once("\"$(cat <<") {
+        let subject = super::docs::here_document(command)
+            .and_then(|body| body.lines().map(str::trim).find(|l| !l.is_empty()));
+        return format!("{before}\"{}\"", subject.unwrap_or(""));
+    }
+    match line.bytes().filter(|b| *b == b'"').count() % 2 {
+        0 => line.to_owned(),
+        _ => format!("{line}\""),
+    }
 }
 
 /// Whether a command only looks at things; what it found is not told by its name.
@@ -376,14 +530,44 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_told_without_the_way_there() {
+    fn commands_are_told_with_folder_and_variables_and_compared_without() {
         assert_eq!(
-            told("cd /x && RUST_LOG=a cargo test 2>&1 | tail -5"),
-            ("cargo test 2>&1 | tail -5".into(), "cargo test".into())
+            told("cd /w/x && RUST_LOG=a cargo test 2>&1 | tail -5", None, Some("/w")),
+            ("cd x && RUST_LOG=a cargo test".into(), "cargo test".into())
         );
-        assert_eq!(told("\n# note\nmake").1, "make");
+        assert_eq!(told("make", Some("/w"), Some("/w")).0, "make");
+        assert_eq!(told("make", Some("/w/duck"), Some("/w")).0, "cd duck && make");
+        assert_eq!(told("\n# note\nset -e\nmake", None, None).1, "make");
+        assert_eq!(
+            told("git add -A && git commit -m \"$(cat <<'EOF'\nfix: the pond\n\nbody\nEOF\n)\"", None, None)
+                .0,
+            "git commit -m \"fix: the pond\""
+        );
+        assert_eq!(
+            told("git commit -m \"fix: the pond\n\nbody\"", None, None).0,
+            "git commit -m \"fix: the pond\""
+        );
         assert!(
             only_looks("git status --short") && only_looks("sed -n 1,5p a") && !only_looks("sed -i s/a/b/ a")
         );
+    }
+
+    #[test]
+    fn exact_values_that_a_change_puts_in_are_found() {
+        let edit = read(
+            "Edit",
+            r#"{"file_path":"/w/a.toml","old_string":"[x]\nport = 8080","new_string":"[x]\nport = 9090"}"#,
+        );
+        assert_eq!(edit.values, [["`port = 9090` (was 8080)"]]);
+        let patch = read(
+            "apply_patch",
+            r#""*** Begin Patch\n*** Update File: a.css\n@@\n-  color: #aa0011;\n+  color: #bb0011;\n-old\n+new\n*** End Patch""#,
+        );
+        assert_eq!(patch.values, [["`color: #bb0011;` (was #aa0011)"]]);
+        let constant = read(
+            "apply_patch",
+            r#""*** Begin Patch\n*** Update File: a.rs\n@@\n+pub const POND_READY: &str = \"pond-ready\";\n+let x = 4;\n*** End Patch""#,
+        );
+        assert_eq!(constant.values, [["`POND_READY = \"pond-ready\"`"]]);
     }
 }

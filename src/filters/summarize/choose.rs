@@ -10,8 +10,10 @@ use std::collections::{BinaryHeap, HashSet};
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) section: Section,
-    /// The text, on one line, without its references.
+    /// The text without its references: one line, or a quotation of several.
     pub(super) text: String,
+    /// Whether it is such a quotation.
+    pub(super) quote: bool,
     /// The records that say so.
     pub(super) seqs: Vec<u64>,
     /// What it is worth whatever it names.
@@ -24,7 +26,12 @@ pub(super) struct Line {
 
 impl Line {
     pub(super) fn new(section: Section, text: String, seq: u64, worth: f64) -> Line {
-        Line { section, text, seqs: vec![seq], worth, naming: 1.0, more: Vec::new() }
+        Line { section, text, quote: false, seqs: vec![seq], worth, naming: NAMING, more: Vec::new() }
+    }
+
+    /// A quotation of several lines, each of which begins with `>`.
+    pub(super) fn quote(section: Section, text: String, seq: u64, worth: f64) -> Line {
+        Line { quote: true, ..Line::new(section, text, seq, worth) }
     }
 
     /// Adds records that say a part of it.
@@ -34,12 +41,23 @@ impl Line {
         self.seqs.dedup();
     }
 
-    /// As it is printed, without line feed.
-    pub(super) fn print(&self) -> String {
+    /// As it is printed, without line feed; with `cite`, the records that say so behind it.
+    pub(super) fn print(&self, cite: bool) -> String {
+        let mark = if self.quote { "" } else { "- " };
+        if !cite {
+            return format!("{mark}{}", self.text);
+        }
         let refs: Vec<String> = self.seqs.iter().map(|seq| format!("#{seq}")).collect();
-        format!("- {} ({})", self.text, refs.join(", "))
+        let gap = if self.quote { "\n> " } else { " " };
+        format!("{mark}{}{gap}({})", self.text, refs.join(", "))
     }
 }
+
+/// What of the worth of the names in a line counts, beside its own.
+const NAMING: f64 = 0.6;
+
+/// What a line must be worth by itself to be told at all.
+const WORTH: f64 = 0.25;
 
 /// What a text costs: its tokens, and never less than one for each wide character and one for four others, since
 /// not every model's vocabulary knows Chinese as well as o200k.
@@ -81,21 +99,30 @@ impl Ord for Offer {
     }
 }
 
-/// Chooses lines of at most `budget` tokens together, headings and `opening` included. `likely` tells what naming
+/// How the chosen lines are printed.
+#[derive(Clone, Copy)]
+pub(super) struct Print<'a> {
+    pub(super) opening: &'a str,
+    pub(super) language: Language,
+    /// Whether each line names its records, and names stand behind lines of files and commands.
+    pub(super) cite: bool,
+}
+
+/// Chooses lines of at most `budget` tokens together, headings and opening included. `likely` tells what naming
 /// something is worth; only the first line that names it is paid for.
 pub(super) fn choose(
     mut lines: Vec<Line>,
-    opening: &str,
-    language: Language,
+    print: Print<'_>,
     budget: u64,
     counter: &dyn Counter,
     likely: &dyn Fn(u64) -> f64,
 ) -> Vec<Line> {
-    let costs: Vec<u64> = lines.iter().map(|line| cost(counter, &line.print()) + 1).collect();
+    let Print { opening, language, cite } = print;
+    let costs: Vec<u64> = lines.iter().map(|line| cost(counter, &line.print(cite)) + 1).collect();
     let names: Vec<Vec<u64>> = lines.iter().map(|line| keys(&line.text)).collect();
     let headings = Section::ALL.map(|section| cost(counter, section.heading(language)) + 3);
     // what names alone may take, so that a summary does not become a list of them
-    let lists = budget * LISTS / 100;
+    let lists = if cite { budget * LISTS / 100 } else { 0 };
     let mut choice = Choice {
         left: budget.saturating_sub(cost(counter, opening) + 2 + lists),
         chosen: vec![false; lines.len()],
@@ -106,15 +133,17 @@ pub(super) fn choose(
     // lists of names leave
     choice.fill(&lines, &costs, &names, &headings, likely, Some(budget));
     choice.fill(&lines, &costs, &names, &headings, likely, None);
-    choice.left += choice.lengthen(&mut lines, lists, counter, likely);
-    choice.fill(&lines, &costs, &names, &headings, likely, None);
+    if cite {
+        choice.left += choice.lengthen(&mut lines, lists, counter, likely);
+        choice.fill(&lines, &costs, &names, &headings, likely, None);
+    }
     let mut kept = Vec::new();
     for (line, chosen) in lines.into_iter().zip(choice.chosen) {
         if chosen {
             kept.push(line);
         }
     }
-    kept.sort_by(|a, b| (a.section, a.seqs.last()).cmp(&(b.section, b.seqs.last())));
+    kept.sort_by(|a, b| (a.section, !a.quote, a.seqs.last()).cmp(&(b.section, !b.quote, b.seqs.last())));
     kept
 }
 
@@ -157,6 +186,10 @@ impl Choice {
         while let Some(Offer { rate: offered, index }) = heap.pop() {
             if offered <= 0.0 {
                 break;
+            }
+            if lines.get(index).is_some_and(|line| line.worth < WORTH) {
+                // room is no reason to tell it
+                continue;
             }
             let now = rate(index, &self.named);
             if heap.peek().is_some_and(|next| now < next.rate) {
@@ -208,7 +241,7 @@ impl Choice {
             if !self.named.insert(terms::key(&name)) || line.text.contains(&name) {
                 continue;
             }
-            let before = cost(counter, &line.print());
+            let before = cost(counter, &line.print(true));
             let mut longer = line.clone();
             longer.text.push_str(if longer.seqs.len() == 1 && !longer.text.contains(": ") {
                 ": "
@@ -217,7 +250,7 @@ impl Choice {
             });
             longer.text.push_str(&name);
             longer.refer([seq]);
-            let more = cost(counter, &longer.print()).saturating_sub(before);
+            let more = cost(counter, &longer.print(true)).saturating_sub(before);
             if more <= left {
                 left -= more;
                 *line = longer;
@@ -244,17 +277,17 @@ pub(super) fn keys(text: &str) -> Vec<u64> {
 }
 
 /// The summary as text.
-pub(super) fn print(lines: &[Line], opening: &str, language: Language) -> String {
-    let mut out = opening.to_owned();
+pub(super) fn print(lines: &[Line], print: Print<'_>) -> String {
+    let mut out = print.opening.to_owned();
     let mut section = None;
     for line in lines {
         if section != Some(line.section) {
             section = Some(line.section);
             out.push_str("\n\n## ");
-            out.push_str(line.section.heading(language));
+            out.push_str(line.section.heading(print.language));
         }
         out.push('\n');
-        out.push_str(&line.print());
+        out.push_str(&line.print(print.cite));
     }
     out
 }

@@ -1,13 +1,13 @@
 //! What is known of a session, and the lines that can be made of it.
 
-use super::calls::State;
 use super::choose::Line;
-use super::findings::Findings;
-use super::prompts::{Prompts, clipped};
+use super::faults::is_fault;
+use super::findings::{Findings, letters, same};
+use super::prompts::{Prompt, Prompts, clipped};
 use super::terms::{By, Names};
-use super::words::{Language, Section, is_result, is_reversal, is_rule, is_wide};
-use super::work::{At, Failure, Fate, Work, one_line};
-use crate::record::{Session, Status};
+use super::words::{Language, Section, is_continuation, is_question, is_reversal, is_rule, is_wide};
+use super::work::{At, Fate, Work, one_line};
+use crate::record::Session;
 
 /// Bytes of the task and of the open request that are told.
 const VERBATIM: usize = 2_400;
@@ -24,6 +24,12 @@ pub(super) struct Ledger {
     pub(super) work: Work,
     pub(super) names: Names,
     pub(super) earlier: Vec<Earlier>,
+    /// What the user ran by hand, newest last, with what it said.
+    pub(super) by_hand: Vec<(String, At)>,
+    /// Lines of the project's instructions that forbid or demand something.
+    pub(super) instructions: Vec<(String, At)>,
+    /// Whether the source agent had no network.
+    pub(super) offline: bool,
     /// Messages so far.
     pub(super) position: u32,
 }
@@ -36,29 +42,15 @@ pub(super) struct Earlier {
     pub(super) at: At,
 }
 
-/// What naming something in an excerpt of a change is worth against naming it in a line of facts.
-const EXCERPT: f64 = 0.8;
-
-/// Files named as changed since the open request.
-const SINCE: usize = 6;
-
-/// How a command went.
-fn outcome(status: Status, language: Language) -> &'static str {
-    match status {
-        Status::Ok => language.pick("ok", "成功"),
-        Status::Error => language.pick("FAILED", "失败"),
-        Status::Unknown => language.pick("ran", "已运行"),
-    }
-}
-
 impl Ledger {
-    /// A ledger that keeps about `bytes` of text, and what it knows of names.
-    pub(super) fn new(session: Session, bytes: usize) -> Ledger {
+    /// A ledger that keeps about `bytes` of text, and what it knows of names; with `names` also those in files and
+    /// outputs.
+    pub(super) fn new(session: Session, bytes: usize, names: bool) -> Ledger {
         Ledger {
             session,
             prompts: Prompts::new(bytes * 2 / 5),
             findings: Findings::new(bytes * 2 / 5),
-            work: Work::new(bytes),
+            work: Work::new(bytes, names),
             ..Ledger::default()
         }
     }
@@ -99,342 +91,178 @@ impl Ledger {
     }
 
     /// Every line that could be told. `whole` says that the summary stands for the whole conversation, so that
-    /// what is kept of it is told, too.
-    pub(super) fn lines(&self, language: Language, whole: bool) -> Vec<Line> {
+    /// what is kept of it is told, too; `size` is how many tokens it may have.
+    pub(super) fn lines(&self, language: Language, whole: bool, size: u64) -> Vec<Line> {
         let mut lines = Vec::new();
         self.prompt_lines(language, whole, &mut lines);
+        self.word_lines(language, whole, &mut lines);
         self.since_line(language, whole, &mut lines);
-        self.plan_lines(whole, &mut lines);
+        self.state_lines(language, whole, size, &mut lines);
+        self.pending_lines(language, whole, &mut lines);
+        self.document_lines(whole, &mut lines);
+        self.finding_lines(language, whole, &mut lines);
         self.file_lines(language, whole, &mut lines);
         self.command_lines(language, whole, &mut lines);
         self.error_lines(language, whole, &mut lines);
-        self.finding_lines(whole, &mut lines);
         self.earlier_lines(whole, &mut lines);
         self.environment(language, &mut lines);
+        if let Some(place) = self.place() {
+            let (way, inside) = (format!("cd {place} && "), format!("{place}/"));
+            for line in lines.iter_mut().filter(|line| line.section != Section::Environment && !line.quote) {
+                line.text = line.text.replace(&way, "").replace(&inside, "");
+            }
+            let words = language
+                .pick("the work is in {}, from where paths are seen", "工作目录为 {}，路径以此为起点");
+            lines.push(Line::new(Section::Environment, words.replace("{}", &place), 0, 6.0));
+        }
+        // the same words stand in the first section that has them
+        lines.sort_by_key(|line| line.section);
+        let mut told = std::collections::HashSet::new();
+        lines.retain(|line| line.quote || told.insert(same(line.text.trim_start_matches("[ ] "))));
+        // nor is told twice what a quoted message says
+        let quoted: Vec<String> = lines.iter().filter(|line| line.quote).map(|l| letters(&l.text)).collect();
+        lines.retain(|line| {
+            let finding = line.section == Section::Findings && !line.quote;
+            !finding || !quoted.iter().any(|quote| quote.contains(&letters(&line.text)))
+        });
         lines
     }
 
+    /// The folder in which the work was done where that is not the session's own, as with worktrees: what the
+    /// changed files and the folders of commands have in common.
+    fn place(&self) -> Option<String> {
+        let own = format!("{}/", self.session.working_directory.as_deref()?.trim_end_matches('/'));
+        let changed = self.work.files.values().filter(|file| file.fate != Fate::Read);
+        let (inside, outside): (Vec<_>, Vec<_>) = changed
+            .map(|file| file.path.as_str())
+            .filter(|path| !path.starts_with("/tmp/") && !path.starts_with("/private/"))
+            .partition(|path| path.starts_with(&own) || !path.starts_with('/'));
+        if outside.len() < 2 || inside.len() * 3 > outside.len() {
+            return None;
+        }
+        let ways =
+            self.work.runs.commands.values().filter_map(|c| c.text.strip_prefix("cd /")?.split_once(" && "));
+        let ways = ways.map(|(way, _)| format!("/{way}/")).filter(|way| !way.starts_with(&own));
+        let mut common: Option<String> = None;
+        for path in outside.iter().map(|path| (*path).to_owned()).chain(ways) {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            common = Some(match common {
+                None => folder.to_owned(),
+                Some(known) => {
+                    let parts = known.split('/').zip(folder.split('/')).take_while(|(a, b)| a == b);
+                    parts.map(|(part, _)| part).collect::<Vec<_>>().join("/")
+                }
+            });
+        }
+        common.filter(|folder| folder.matches('/').count() >= 3)
+    }
+
     /// 1 for what stands last, falling to 0 for what stands first.
-    fn recent(&self, at: At) -> f64 {
+    pub(super) fn recent(&self, at: At) -> f64 {
         f64::from(at.position) / f64::from(self.position.max(1))
+    }
+
+    /// The place of the first prompt that says what the work is.
+    fn goal(&self) -> usize {
+        let prompts = self.prompts.all();
+        prompts.iter().take(6).position(|p| !is_continuation(&p.text)).unwrap_or(0)
     }
 
     fn prompt_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
         let prompts = self.prompts.all();
         let superseded = self.prompts.superseded();
-        let count = prompts.len();
+        let (count, goal) = (prompts.len(), self.goal());
         for (index, prompt) in prompts.iter().enumerate() {
-            let kept = prompt.kept && !whole;
-            let (section, worth, limit) = if index + 1 == count && count > 1 {
-                (Section::Request, 400.0, VERBATIM)
-            } else if index == 0 {
-                (Section::Goal, 400.0, VERBATIM)
-            } else if kept || superseded.get(&index).is_some_and(|left| left.trim().is_empty()) {
-                continue;
-            } else {
+            let newest = index + 1 == count && count > 1;
+            if !newest && index != goal {
+                let left = superseded.get(&index);
+                if (prompt.kept && !whole) || left.is_some_and(|left| left.trim().is_empty()) {
+                    continue;
+                }
                 let recent = (index + 1) as f64 / count as f64;
-                let short = prompt.text.len() <= 300;
-                let rule = prompt.text.len() <= 600 && (is_rule(&prompt.text) || is_reversal(&prompt.text));
-                let worth = match (rule, short) {
-                    (true, _) => 12.0,
-                    (false, true) => 7.0,
-                    (false, false) => 5.0,
-                };
-                let extra =
-                    if prompt.after_stop { 3.0 } else { 0.0 } + if prompt.answers { 2.0 } else { 0.0 };
-                let section = if rule { Section::Constraints } else { Section::Decisions };
-                // "yes, please" tells little
-                let said = prompt
-                    .text
-                    .chars()
-                    .filter(|c| c.is_alphanumeric())
-                    .map(|c| if is_wide(c) { 3.0 } else { 1.0 });
-                let tells = (said.sum::<f64>() / 40.0).clamp(0.1, 1.0);
-                (section, (worth + extra) * (0.6 + 0.4 * recent) * tells, VERBATIM)
-            };
-            let text = match (section, kept) {
-                (Section::Goal | Section::Request, true) => {
-                    let head = one_line(&clipped(&prompt.text, 100, 0));
+                lines.extend(other(prompt, left.unwrap_or(&prompt.text), recent, language));
+                continue;
+            }
+            let section = if newest { Section::Request } else { Section::Goal };
+            let mut text = match prompt.kept && !whole {
+                true => {
+                    let head = one_line(&clipped(&prompt.text, 160, 0));
                     format!("{}: {head}", language.pick("kept below", "原文保留在下方"))
                 }
-                (Section::Goal | Section::Request, false) => {
-                    let text = clipped(&prompt.text, limit * 3 / 4, limit / 4);
+                false => {
+                    let text = clipped(&prompt.text, VERBATIM * 3 / 4, VERBATIM / 4);
                     text.lines().map(str::trim).filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ⏎ ")
                 }
-                _ => one_line(&clipped(superseded.get(&index).unwrap_or(&prompt.text), 480, 180)),
             };
+            if let Some(asked) = &prompt.asked {
+                text.push_str(&answer_to(asked, language));
+            }
             if !text.is_empty() {
-                lines.push(Line::new(section, text, prompt.seq, worth));
+                lines.push(Line::new(section, text, prompt.seq, 400.0));
             }
         }
     }
 
-    /// What was done for the open request so far, so that it is not done again: the files that changed last and how
-    /// the last command went.
-    fn since_line(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
-        let prompts = self.prompts.all();
-        let Some(request) = prompts.last().filter(|_| prompts.len() > 1) else { return };
-        let told = |at: At| at.seq > request.seq && (whole || !at.kept);
-        let mut files: Vec<_> =
-            self.work.files.values().filter(|f| f.fate != Fate::Read && told(f.at)).collect();
-        files.sort_by(|a, b| (b.at, &b.path).cmp(&(a.at, &a.path)));
-        let commands = self.work.commands.values().filter(|c| !c.looks && told(c.at));
-        let command = commands.max_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-        let mut parts = Vec::new();
-        if !files.is_empty() {
-            let newest = files.iter().take(SINCE).map(|f| format!("`{}`", self.path(&f.path)));
-            let more = match files.len().saturating_sub(SINCE) {
-                0 => String::new(),
-                more => format!(" + {more}"),
-            };
-            let list = newest.collect::<Vec<_>>().join(", ");
-            parts.push(format!("{} {list}{more}", language.pick("changed", "改动")));
-        }
-        if let Some(command) = command {
-            parts.push(format!("{} `{}`", outcome(command.status, language), command.text));
-        }
-        if parts.is_empty() {
-            return;
-        }
-        let text = format!("{}: {}", language.pick("since then", "此后"), parts.join("; "));
-        let mut line = Line { worth: 6.0, ..Line::new(Section::Request, text, request.seq, 0.0) };
-        line.refer(files.iter().take(SINCE).map(|f| f.at.seq).chain(command.map(|c| c.at.seq)));
-        lines.push(line);
-    }
-
-    fn plan_lines(&self, whole: bool, lines: &mut Vec<Line>) {
-        for (step, at) in &self.work.plan {
-            if at.kept && !whole {
-                continue;
-            }
-            let (mark, worth) = match step.state {
-                State::Doing => ("[~]", 12.0),
-                State::Pending => ("[ ]", 11.0),
-                State::Done => ("[x]", 6.0),
-            };
-            let text = format!("{mark} {}", one_line(&step.text));
-            lines.push(Line::new(Section::Plan, text, at.seq, worth));
-        }
-    }
-
-    /// A path as it is told: from the working directory. One that would lose its folder, which the record names,
-    /// keeps that.
-    fn path(&self, path: &str) -> String {
-        let absolute = self.work.files.get(path).is_none_or(|file| file.absolute);
-        let path = one_line(path);
-        let directory = self.session.working_directory.as_deref().unwrap_or("").trim_end_matches('/');
-        let inside = path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
-        match (inside, directory.rsplit_once('/')) {
-            (Some(rest), _) if !directory.is_empty() && (rest.contains('/') || !absolute) => rest.to_owned(),
-            (Some(rest), Some((above, folder))) if !above.is_empty() => format!("…/{folder}/{rest}"),
-            _ => path,
-        }
-    }
-
-    fn file_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
-        let mut files: Vec<_> = self.work.files.values().collect();
-        files.sort_by(|a, b| (a.touched, &a.path).cmp(&(b.touched, &b.path)));
-        for file in files {
-            let path = self.path(&file.path);
-            let word = match &file.fate {
-                Fate::Read => language.pick("read", "读取"),
-                Fate::Created => language.pick("created", "新建"),
-                Fate::Edited => language.pick("edited", "修改"),
-                Fate::Deleted => language.pick("deleted", "删除"),
-                Fate::Moved(_) => language.pick("moved", "移动"),
-            };
-            let mut text = format!("{word} `{path}`");
-            if let Fate::Moved(Some(to)) = &file.fate {
-                text.push_str(&format!(" → `{}`", self.path(to)));
-            }
-            if file.changes > 1 {
-                text.push_str(&format!(" ×{}", file.changes));
-            }
-            let changed = file.fate != Fate::Read;
-            let mut worth = if changed { 3.0 } else { 0.5 } + 2.0 * self.recent(file.touched);
-            if file.touched.kept && !whole {
-                worth *= 0.15;
-            }
-            let seq = if changed { file.at.seq } else { file.touched.seq };
-            let mut line = Line::new(Section::Files, text, seq, worth);
-            if matches!(file.fate, Fate::Deleted | Fate::Moved(_)) {
-                lines.push(line);
-                continue;
-            }
-            line.more.extend(file.names.iter().chain(&file.seen).rev().cloned());
-            lines.push(line);
-            for (excerpt, at) in file.excerpts.iter().filter(|(_, at)| whole || !at.kept) {
-                let text = format!("{} `{path}`: {excerpt}", language.pick("put into", "写入"));
-                let worth = 0.1 * self.recent(*at);
-                lines.push(Line { naming: EXCERPT, ..Line::new(Section::Findings, text, at.seq, worth) });
-            }
-        }
-    }
-
-    fn command_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
-        let mut commands: Vec<_> = self.work.commands.values().collect();
-        commands.sort_by(|a, b| (a.at, &a.text).cmp(&(b.at, &b.text)));
-        for command in commands {
-            if command.at.kept && !whole {
-                continue;
-            }
-            let worth = match command.status {
-                Status::Ok => 2.0,
-                Status::Error => 3.0,
-                Status::Unknown => 1.5,
-            };
-            let mut text = format!("{} `{}`", outcome(command.status, language), command.text);
-            if command.runs > 1 {
-                text.push_str(&format!(" ×{}", command.runs));
-            }
-            let mut worth = worth + 1.5 * self.recent(command.at);
-            if command.looks {
-                worth = 0.1;
-            } else if let (true, Some(code)) = (command.status.is_error(), command.exit) {
-                text.push_str(&format!(" exit {code}"));
-            }
-            let mut line = Line::new(Section::Commands, text, command.at.seq, worth);
-            line.more.extend(command.seen.iter().rev().cloned());
-            lines.push(line);
-        }
-        for search in &self.work.searches {
-            if !search.at.kept || whole {
-                let text = format!("{} `{}`", language.pick("searched", "搜索"), search.text);
-                lines.push(Line::new(Section::Commands, text, search.at.seq, 0.1));
-            }
-        }
-    }
-
-    fn error_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
-        for failure in &self.work.failures {
-            let hidden = failure.at.kept && failure.resolved.is_none_or(|at| at.kept);
-            if hidden && !whole {
-                continue;
-            }
-            lines.push(self.error_line(failure, language));
-        }
-        for end in &self.work.dead_ends {
-            let files: Vec<String> = end.files.iter().map(|(f, _)| format!("`{}`", self.path(f))).collect();
-            let text = format!(
-                "{}: `{}` {} {}",
-                language.pick("dead end", "死胡同"),
-                end.command,
-                language.pick("took back", "撤回了"),
-                files.join(", ")
-            );
-            let mut line = Line::new(Section::Errors, text, end.at.seq, 4.0);
-            line.refer(end.files.iter().map(|(_, seq)| *seq));
-            lines.push(line);
-        }
-    }
-
-    fn error_line(&self, failure: &Failure, language: Language) -> Line {
-        let recent = self.recent(failure.at);
-        let worth = match (failure.command, failure.resolved.is_some()) {
-            (true, false) => 8.0 + 2.0 * recent,
-            (true, true) => 5.0 + recent,
-            (false, false) => 0.8 + recent,
-            (false, true) => 0.3,
-        };
-        let mut text = match failure.resolved {
-            None => language.pick("open", "未解决").to_owned(),
-            Some(_) => language.pick("resolved", "已解决").to_owned(),
-        };
-        let what = match failure.what.split_once(' ') {
-            Some((tool, path)) if !failure.command => format!("{tool} {}", self.path(path)),
-            _ => failure.what.clone(),
-        };
-        text.push_str(&format!(": {} (`{what}`", failure.line));
-        if failure.times > 1 {
-            text.push_str(&format!(" ×{}", failure.times));
-        }
-        if failure.resolved.is_some() {
-            text.push_str(language.pick(", ok now", "，现已成功"));
-        }
-        if !failure.by.is_empty() {
-            let files: Vec<String> = failure.by.iter().map(|(f, _)| format!("`{}`", self.path(f))).collect();
-            let list = files.join(", ");
-            match language {
-                Language::English => text.push_str(&format!(", after work on {list}")),
-                Language::Chinese => text.push_str(&format!("，在处理 {list} 之后")),
-            }
-        }
-        text.push(')');
-        let mut line = Line::new(Section::Errors, text, failure.at.seq, worth);
-        line.refer(failure.by.iter().map(|(_, seq)| *seq).chain([failure.called]));
-        line.refer(failure.resolved.map(|at| at.seq));
-        line
-    }
-
-    fn finding_lines(&self, whole: bool, lines: &mut Vec<Line>) {
-        for finding in self.findings.all() {
-            if finding.at.kept && !whole {
-                continue;
-            }
-            let recent = self.recent(finding.at);
-            let result = if is_result(&finding.text) { 1.0 } else { 0.0 };
-            let worth = match (finding.closing, finding.whole, finding.place) {
-                (true, true, _) => 5.5,
-                (true, false, 0) => 1.6 + result,
-                (true, false, _) => 0.6 + result,
-                (false, true, _) => 0.3 + 0.5 * result,
-                (false, false, _) => 0.2 + 0.5 * result,
-            };
-            let text = finding.text.clone();
-            lines.push(Line::new(Section::Findings, text, finding.at.seq, worth * (0.5 + 0.5 * recent)));
-        }
-    }
-
-    fn earlier_lines(&self, whole: bool, lines: &mut Vec<Line>) {
-        for earlier in &self.earlier {
-            if earlier.at.kept && !whole {
-                continue;
-            }
-            let quoted = earlier.text.split('`').nth(1);
-            let known = match earlier.section {
-                Section::Files => {
-                    quoted.is_some_and(|path| self.work.files.keys().any(|k| self.path(k) == path))
+    /// What the user said elsewhere than in a prompt: in the refusal of a call, to a question of the model, by a
+    /// command of their own; and what the project's instructions say.
+    fn word_lines(&self, language: Language, whole: bool, lines: &mut Vec<Line>) {
+        for words in self.work.words.iter().filter(|w| whole || !w.at.kept) {
+            let (section, text, worth) = match words.refuse {
+                true => {
+                    let refused = language.pick("refused", "拒绝了");
+                    (Section::Constraints, format!("{} ({refused} `{}`)", words.text, words.of), 13.0)
                 }
-                Section::Plan => !self.work.plan.is_empty(),
-                Section::Request | Section::Environment => true,
-                _ => false,
+                false => (Section::Decisions, words.text.clone(), 9.0),
             };
-            if known {
-                continue;
-            }
-            let (section, worth) = match earlier.section {
-                Section::Goal => (Section::Decisions, 10.0),
-                Section::Constraints => (Section::Constraints, 10.0),
-                Section::Errors => (Section::Errors, 2.5),
-                section => (section, 1.5),
-            };
-            lines.push(Line::new(section, earlier.text.clone(), earlier.at.seq, worth));
+            lines.push(Line::new(section, text, words.at.seq, worth));
+        }
+        for (text, at) in self.by_hand.iter().filter(|(_, at)| whole || !at.kept) {
+            let text = format!("{}: {text}", language.pick("ran by hand", "用户自己运行"));
+            lines.push(Line::new(Section::Decisions, text, at.seq, 4.0 + 2.0 * self.recent(*at)));
+        }
+        // an agent of the same make reads the same file itself
+        let same = self.session.budget.as_ref().is_some_and(|b| b.factor == Some(1000));
+        for (text, at) in self.instructions.iter().filter(|_| !(same && self.session.source_agent == "codex"))
+        {
+            let text = format!("{}: {text}", language.pick("project instructions", "项目说明"));
+            lines.push(Line::new(Section::Constraints, text, at.seq, 2.5));
         }
     }
+}
 
-    /// Facts of the session itself; its record has no number, so they are said to come from 0.
-    fn environment(&self, language: Language, lines: &mut Vec<Line>) {
-        let session = &self.session;
-        let mut parts = Vec::new();
-        if let Some(directory) = &session.working_directory {
-            parts.push(one_line(directory));
-        }
-        if let Some(branch) = session.git.as_ref().and_then(|git| git.branch.as_ref()) {
-            parts.push(format!("{} {}", language.pick("branch", "分支"), one_line(branch)));
-        }
-        let version = session.source_version.as_deref().unwrap_or("");
-        parts.push(one_line(&format!("{} {version}", session.source_agent)));
-        parts.extend(session.model.as_deref().map(one_line));
-        lines.push(Line::new(Section::Environment, parts.join(", "), 0, 6.0));
-        if let Some(last) = session.lineage.last() {
-            let text = format!(
-                "{} {} → {}, {}",
-                language.pick("handed over before:", "此前已交接："),
-                one_line(&last.from),
-                one_line(&last.to),
-                one_line(&last.at)
-            );
-            lines.push(Line::new(Section::Environment, text, 0, 2.0));
-        }
+/// What an answer answers, behind it.
+fn answer_to(asked: &str, language: Language) -> String {
+    match language {
+        Language::English => format!(" (answer to: {asked})"),
+        Language::Chinese => format!("（回答：{asked}）"),
     }
+}
+
+/// The line of a prompt that is neither the first nor the newest.
+fn other(prompt: &Prompt, text: &str, recent: f64, language: Language) -> Option<Line> {
+    let short = prompt.text.len() <= 300;
+    let told = prompt.text.to_lowercase().starts_with("i tried");
+    // a log is no ruling
+    let pasted = prompt.text.lines().nth(1).is_some() && is_fault(&prompt.text);
+    let rule = !is_question(&prompt.text)
+        && !told
+        && !pasted
+        && ((prompt.text.len() <= 600 && is_rule(&prompt.text))
+            || (prompt.text.len() <= 200 && is_reversal(&prompt.text)));
+    let worth = match (rule, short) {
+        (true, _) => 12.0,
+        (false, true) => 7.0,
+        (false, false) => 5.0,
+    };
+    let extra = if prompt.after_stop { 3.0 } else { 0.0 } + if prompt.asked.is_some() { 2.0 } else { 0.0 };
+    let section = if rule { Section::Constraints } else { Section::Decisions };
+    let mut text = one_line(&clipped(text, 480, 180));
+    if let Some(asked) = &prompt.asked {
+        text.push_str(&answer_to(asked, language));
+    }
+    // "yes, please" tells little, "thanks" nothing
+    let said = text.chars().filter(|c| c.is_alphanumeric()).map(|c| if is_wide(c) { 3.0 } else { 1.0 });
+    let tells = (said.sum::<f64>() / 40.0).clamp(0.1, 1.0);
+    (!text.is_empty())
+        .then(|| Line::new(section, text, prompt.seq, (worth + extra) * (0.6 + 0.4 * recent) * tells))
 }

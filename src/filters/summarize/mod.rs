@@ -28,10 +28,14 @@
 
 mod calls;
 mod choose;
+mod docs;
+mod faults;
 mod findings;
 mod ledger;
 mod prompts;
 mod prose;
+mod runs;
+mod tell;
 mod terms;
 mod words;
 mod work;
@@ -40,7 +44,9 @@ mod work;
 mod tests;
 
 use super::Filter;
-use crate::json::{Tape, Value, write_string};
+use super::ends::tail;
+use super::redact::detect::cut_before;
+use crate::json::{Tape, Text, Value, write_string};
 use crate::record::{
     Budget, By as Author, Draft, End, Error, Harness, Kind, Origin, Reason, Record, Result, Role, Session,
     Status, number, with_fields,
@@ -48,13 +54,14 @@ use crate::record::{
 use crate::stream::{Queue, Sink};
 use crate::tokens::{Counter, Exact, Family};
 use calls::Call;
+use choose::Print;
 use ledger::{Earlier, Ledger};
 use prompts::Prompt;
 pub use prose::{Exec, Redact};
 use terms::By;
 pub use words::Language;
 use words::Section;
-use work::At;
+use work::{At, Wanted};
 
 /// Size of a summary when neither the options nor the session tell one, in tokens.
 const SIZE: u64 = 2_000;
@@ -65,6 +72,9 @@ const FRAME: u64 = 8;
 /// Of a tool result, so many bytes are looked at for names.
 const LOOKED: usize = 8 << 10;
 
+/// Of the result of a command, so many bytes at its end as well.
+const TAIL: usize = 2_000;
+
 /// Fewer tokens than this may hold no summary at all.
 const SCANT: u64 = 150;
 
@@ -74,8 +84,8 @@ const AGAIN: u32 = 3;
 
 /// What the summary begins with, in the manner of the clients' own.
 const OPENING: [&str; 2] = [
-    "Summary of the conversation so far, made by rules by relay. It stands for what was left out; the newest part of the conversation follows it as it was. (#n) names the record that a line comes from.",
-    "到目前为止的对话摘要，由 relay 按规则生成。它代替被省略的部分，最近的对话原样保留在其后。(#n) 指该行所依据的记录。",
+    "Hand-over note, made by rules by relay. It stands for the part of the conversation that was left out; the newest part follows as it was.",
+    "交接说明，由 relay 按规则生成。它代替被省略的对话，最近的对话原样保留在其后。",
 ];
 
 /// How to summarise.
@@ -87,6 +97,8 @@ pub struct Options {
     pub usual: Option<u64>,
     /// Tell of the whole conversation, not only of what was left out.
     pub all: bool,
+    /// Name the records that each line comes from, `(#seq)`, in the stream as well; the other formats always do.
+    pub cite: bool,
     /// Language of the headings; `None`: that of most of the user's text.
     pub language: Option<Language>,
     /// What comes out.
@@ -184,6 +196,11 @@ impl Summarize {
         self.options.all || self.options.format != Format::Stream
     }
 
+    /// Whether lines name their records.
+    fn cites(&self) -> bool {
+        self.options.cite || self.options.format != Format::Stream
+    }
+
     /// Most o200k tokens of a summary, where relay-trim said this.
     fn size(&self, budget: Option<&Budget>) -> u64 {
         let reserve = budget.map(|budget| {
@@ -199,7 +216,7 @@ impl Summarize {
         let session: Session = record.decode()?;
         let size = self.size(session.budget.as_ref());
         let bytes = usize::try_from(size.saturating_mul(50)).unwrap_or(usize::MAX).clamp(64 << 10, 2 << 20);
-        self.ledger = Ledger::new(session, bytes);
+        self.ledger = Ledger::new(session, bytes, self.cites());
         self.queue.clear();
         self.state = State { session: Some(record.line().to_vec()), size, ..State::default() };
         Ok(())
@@ -243,7 +260,12 @@ impl Summarize {
         }
         if head.origin == Some(Origin::Harness) {
             self.state.interrupted |= head.harness == Some(Harness::Interrupt);
-            return Ok(());
+            return match head.harness {
+                Some(Harness::Environment | Harness::Command) if role == Role::User => {
+                    self.of_client(record, at)
+                }
+                _ => Ok(()),
+            };
         }
         match role {
             Role::User | Role::Assistant | Role::Summary => self.spoken(record, role, at),
@@ -267,16 +289,53 @@ impl Summarize {
         self.state.merged.push(self.state.queued);
         if role == Role::Summary {
             let value = scan(record, &mut self.tape)?;
+            if let Some(sections) = value.get("metadata").and_then(|m| m.get("sections")) {
+                let told: Vec<(Section, String)> = told_in(sections).collect();
+                for (section, text) in told {
+                    self.earlier(section, &text, At { kept: false, ..at });
+                }
+                return Ok(());
+            }
+            // it went through a session of a client, which keeps its text alone
             let text = content(value, usize::MAX);
             let mut section = Section::Findings;
             for line in text.lines() {
                 if let Some(heading) = line.strip_prefix("## ") {
                     section = Section::of_heading(heading.trim()).unwrap_or(Section::Findings);
-                } else if let Some(line) = line.strip_prefix("- ") {
+                } else if let Some(line) = line.strip_prefix("- ").or_else(|| line.strip_prefix("> ")) {
                     let text = line.rsplit_once(" (#").map_or(line, |(text, _)| text);
                     self.earlier(section, text, At { kept: false, ..at });
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Text of the client: commands that the user ran by hand, instructions of the project, the sandbox.
+    fn of_client(&mut self, record: &Record<'_>, at: At) -> Result<()> {
+        let value = scan(record, &mut self.tape)?;
+        let text = content(value, 64 << 10);
+        let inside = |tag: &str| {
+            let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+            Some(rest.split_once(&format!("</{tag}>")).map_or(rest, |(inside, _)| inside))
+        };
+        let said = |text: &str| prompts::clipped(&work::one_line(text), 120, 120);
+        if let Some(command) = inside("bash-input").or_else(|| inside("user_shell_command")) {
+            self.ledger.by_hand.push((format!("`{}`", said(command)), at));
+        } else if let Some(output) = inside("bash-stdout") {
+            let output = faults::strip_colours(output);
+            if let (Some((last, _)), false) = (self.ledger.by_hand.last_mut(), output.trim().is_empty()) {
+                last.push_str(&format!(" → {}", said(&output)));
+            }
+        }
+        if self.ledger.by_hand.len() > 40 {
+            self.ledger.by_hand.remove(0);
+        }
+        if inside("network_access").is_some_and(|access| access.trim() == "restricted") {
+            self.ledger.offline = true;
+        }
+        if text.contains("AGENTS.md") || text.contains("<INSTRUCTIONS>") {
+            self.ledger.instructions = instructions(&text).into_iter().map(|line| (line, at)).collect();
         }
         Ok(())
     }
@@ -308,13 +367,18 @@ impl Summarize {
         self.ledger.names.note(looked, at.position, live, by);
         match role {
             Role::User if !text.trim().is_empty() => {
-                let answers = self.ledger.findings.asks();
-                self.ledger.findings.close();
+                let asked = prompts::asked(&text, self.ledger.findings.last().map(|m| m.text.as_str()));
+                let asked = asked.filter(|_| self.ledger.findings.asks() || text.len() < 200);
+                self.ledger.findings.close(words::is_denial(&text).then_some(text.as_str()));
+                self.ledger.work.says("");
                 let after_stop = std::mem::take(&mut self.state.interrupted) || self.ledger.work.refused;
                 self.ledger.work.refused = false;
-                self.ledger.prompts.push(Prompt { seq: at.seq, text, kept: at.kept, after_stop, answers });
+                self.ledger.prompts.push(Prompt { seq: at.seq, text, kept: at.kept, after_stop, asked });
             }
-            Role::Assistant => self.ledger.findings.push(&text, at),
+            Role::Assistant => {
+                self.ledger.work.says(&text);
+                self.ledger.findings.push(&text, at);
+            }
             // the source agent's own summary: the newest stands for the ones before
             Role::Summary => {
                 self.ledger.earlier.retain(|e| e.at.seq == at.seq || e.section != Section::Findings);
@@ -354,8 +418,11 @@ impl Summarize {
         let visible = head.is_live() && !self.whole();
         let value = scan(record, &mut self.tape)?;
         let exit = value.get("exit_code").and_then(|v| std::str::from_utf8(v.raw()).ok()?.parse().ok());
-        let searched = status.is_error() || self.ledger.work.wants_text(id);
-        let text = content(value, if searched { 1 << 20 } else { LOOKED });
+        let text = match (status.is_error(), self.ledger.work.wants(id)) {
+            (true, _) | (_, Wanted::All) => content(value, 1 << 20),
+            (_, Wanted::Ends) => ends(value),
+            (_, Wanted::Names) => content(value, LOOKED),
+        };
         let looked = text.get(..prompts::floor(&text, LOOKED)).unwrap_or("");
         let mut again: Vec<&str> = Vec::new();
         self.ledger.names.note_each(looked, at.position, visible, By::Output, |name, count| {
@@ -373,7 +440,7 @@ impl Summarize {
         let state = std::mem::take(&mut self.state);
         let end: End = record.decode()?;
         let wanted = (state.trimmed || self.whole()) && end.failed.is_none();
-        self.ledger.findings.close();
+        self.ledger.findings.close(None);
         // what is never touched may have left less than was aimed at
         let size = end.budget.as_ref().map_or(state.size, |budget| self.size(Some(budget)));
         let made = if wanted { self.summary(size)? } else { None };
@@ -382,19 +449,19 @@ impl Summarize {
         }
         self.untouched += u64::from(!wanted && end.failed.is_none());
         if self.options.format != Format::Stream {
-            self.texts.extend(made);
+            self.texts.extend(made.map(|made| made.text));
             self.queue.clear();
             return Ok(());
         }
         if let Some(session) = &state.session {
             out.put(session)?;
         }
-        let Some(text) = made else {
+        let Some(made) = made else {
             self.queue.lines(|line| out.put(line))?;
             self.queue.clear();
             return out.put(record.line());
         };
-        out.put(&summary_line(&text, &state))?;
+        out.put(&summary_line(&made, &state))?;
         let mut merged = state.merged.iter().peekable();
         let (mut place, mut gone) = (0u64, 0u64);
         let tape = &mut self.tape;
@@ -416,46 +483,41 @@ impl Summarize {
         out.put(&with_fields(record.line(), value, &[("messages", &messages), ("live", &live)]))
     }
 
-    /// The summary's text; `None` when there is nothing to tell.
-    fn summary(&mut self, size: u64) -> Result<Option<String>> {
+    /// The summary; `None` when there is nothing to tell.
+    fn summary(&mut self, size: u64) -> Result<Option<Made>> {
         let language = self.options.language.unwrap_or(match self.ledger.prompts.wide() {
             0..30 => Language::English,
             _ => Language::Chinese,
         });
         let counter = Exact::o200k().map_err(|e| Error::failed(e.to_string()))?;
         let opening = language.pick(OPENING[0], OPENING[1]);
-        let Some(chosen) = self.choose(size, language, opening, &counter) else { return Ok(None) };
+        let print = Print { opening, language, cite: self.cites() };
+        let Some(chosen) = self.choose(size, print, &counter) else { return Ok(None) };
         if self.options.format == Format::Json {
-            return Ok(Some(json(&self.ledger.session, language, &chosen)));
+            let text = json(&self.ledger.session, language, &chosen);
+            return Ok(Some(Made { text, chosen }));
         }
-        let text = choose::print(&chosen, opening, language);
-        let Some(exec) = &mut self.exec else { return Ok(Some(text)) };
-        match exec.prose(&text, size, &self.queue) {
-            Ok(prose) if !prose.is_empty() => {
-                Ok(Some(prose::verified(&prose, &chosen, opening, language, size, &counter)))
-            }
+        let text = choose::print(&chosen, print);
+        let Some(exec) = &mut self.exec else { return Ok(Some(Made { text, chosen })) };
+        let text = match exec.prose(&text, size, &self.queue) {
+            Ok(prose) if !prose.is_empty() => prose::verified(&prose, &chosen, print, size, &counter),
             outcome => {
                 let why = outcome.err().map_or_else(|| "it printed nothing".to_owned(), |e| e.to_string());
                 self.warnings.push(format!("--exec: {why}; the summary is the ledger"));
-                Ok(Some(text))
+                text
             }
-        }
+        };
+        Ok(Some(Made { text, chosen }))
     }
 
     /// The lines of a summary of at most `size` tokens; `None` when they would tell nothing.
-    fn choose(
-        &self,
-        size: u64,
-        language: Language,
-        opening: &str,
-        counter: &dyn Counter,
-    ) -> Option<Vec<choose::Line>> {
+    fn choose(&self, size: u64, print: Print<'_>, counter: &dyn Counter) -> Option<Vec<choose::Line>> {
         let whole = self.whole();
-        let lines = self.ledger.lines(language, whole);
+        let lines = self.ledger.lines(print.language, whole, size);
         let likely = |name| self.ledger.likely(name, whole);
-        let mut chosen = choose::choose(lines, opening, language, size, counter, &likely);
+        let mut chosen = choose::choose(lines, print, size, counter, &likely);
         // tokens of lines do not quite add up to those of the whole
-        while choose::cost(counter, &choose::print(&chosen, opening, language)) > size {
+        while choose::cost(counter, &choose::print(&chosen, print)) > size {
             chosen.pop()?;
         }
         chosen.iter().any(|line| line.section != Section::Environment).then_some(chosen)
@@ -469,16 +531,39 @@ fn json(session: &Session, language: Language, lines: &[choose::Line]) -> String
     object.insert("session_id".into(), word(&session.session_id));
     object.insert("source_agent".into(), word(&session.source_agent));
     object.insert("language".into(), word(language.pick("en", "zh")));
+    sections(lines, &mut object);
+    serde_json::Value::Object(object).to_string()
+}
+
+/// The lines of every section, each with the numbers of its records.
+fn sections(lines: &[choose::Line], object: &mut serde_json::Map<String, serde_json::Value>) {
     for section in Section::ALL {
         let lines = lines.iter().filter(|line| line.section == section);
         let list = lines.map(|line| serde_json::json!({"text": line.text, "seq": line.seqs}));
         object.insert(section.key().into(), list.collect());
     }
-    serde_json::Value::Object(object).to_string()
+}
+
+/// The lines of an earlier summary, as its record has them.
+fn told_in(sections: Value<'_>) -> impl Iterator<Item = (Section, String)> {
+    sections.entries().filter_map(|(key, lines)| Some((Section::of_key(&key.decode())?, lines))).flat_map(
+        |(section, lines)| {
+            let texts =
+                lines.items().filter_map(|line| Some(line.get("text")?.text()?.decode().into_owned()));
+            texts.map(move |text| (section, text)).collect::<Vec<_>>()
+        },
+    )
+}
+
+/// A summary that has been made.
+struct Made {
+    text: String,
+    /// What the ledger holds of it.
+    chosen: Vec<choose::Line>,
 }
 
 /// The record of a summary.
-fn summary_line(text: &str, state: &State) -> Vec<u8> {
+fn summary_line(made: &Made, state: &State) -> Vec<u8> {
     let draft = Draft {
         by: Author::Relay,
         seq: state.first_seq,
@@ -486,10 +571,14 @@ fn summary_line(text: &str, state: &State) -> Vec<u8> {
         synthetic: true,
         ..Draft::new(Role::Summary)
     };
-    let mut line = Vec::with_capacity(text.len() + 256);
+    let mut line = Vec::with_capacity(2 * made.text.len() + 256);
     draft.begin(&mut line);
-    line.extend_from_slice(b",\"content\":");
-    write_string(&mut line, text);
+    let mut object = serde_json::Map::new();
+    sections(&made.chosen, &mut object);
+    line.extend_from_slice(b",\"metadata\":{\"sections\":");
+    line.extend_from_slice(serde_json::Value::Object(object).to_string().as_bytes());
+    line.extend_from_slice(b"},\"content\":");
+    write_string(&mut line, &made.text);
     line.push(b'}');
     line
 }
@@ -498,11 +587,42 @@ fn scan<'t>(record: &Record<'t>, tape: &'t mut Tape) -> Result<Value<'t>> {
     tape.parse_opaque(record.line(), &["extra"]).map_err(|e| Error::shape(e.to_string()))
 }
 
+/// The beginning of a text, whole words of about `limit` bytes: half a secret is none to relay-redact.
+fn head(text: Text<'_>, limit: usize) -> String {
+    let mut head = text.head(limit).into_owned();
+    if text.raw().len() > limit && head.len() + 4 > limit {
+        head.truncate(cut_before(None, &head, head.len().saturating_sub(1)));
+    }
+    head
+}
+
+/// The beginning and the end of a record's content: what a run says last is how it went.
+fn ends(value: Value<'_>) -> String {
+    let mut text = content(value, LOOKED);
+    let Some(raw) = value.get("content").and_then(|c| c.text()).map(|t| t.raw()) else { return text };
+    if raw.len() > LOOKED + TAIL {
+        text.push('\n');
+        text.push_str(&tail(raw, TAIL));
+    }
+    text
+}
+
+/// Lines of a project's instructions that forbid or demand something.
+fn instructions(text: &str) -> Vec<String> {
+    const RULES: [&str; 9] =
+        ["never ", "do not ", "don't ", "must not", "must never", "不要", "禁止", "不得", "严禁"];
+    let lines = text.lines().map(findings::plain).filter(|line| {
+        let lower = line.to_lowercase();
+        (20..240).contains(&line.len()) && RULES.iter().any(|words| lower.contains(words))
+    });
+    lines.take(8).map(|line| work::one_line(&line)).collect()
+}
+
 /// The text of a record's content, up to about `limit` bytes.
 fn content(value: Value<'_>, limit: usize) -> String {
     let Some(content) = value.get("content") else { return String::new() };
     if let Some(text) = content.text() {
-        return text.head(limit).into_owned();
+        return head(text, limit);
     }
     let mut out = String::new();
     for block in content.items() {
@@ -512,7 +632,7 @@ fn content(value: Value<'_>, limit: usize) -> String {
             if !out.is_empty() {
                 out.push('\n');
             }
-            out.push_str(&text.head(limit - out.len().min(limit)));
+            out.push_str(&head(text, limit - out.len().min(limit)));
         }
     }
     out

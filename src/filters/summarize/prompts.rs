@@ -1,7 +1,11 @@
 //! What the user said: every prompt, and which of them a later one took back.
 
+use super::findings::{self, is_heading, plain};
 use super::terms;
-use super::words::{is_reversal, is_rule, is_wide, without_reversals};
+use super::words::{is_offer, is_reversal, is_rule, is_wide, without_reversals};
+use super::work::one_line;
+use crate::filters::redact::detect::{cut_after, cut_before};
+use crate::filters::typed::{CUT, Lines};
 use std::collections::{HashMap, HashSet};
 
 /// Of an ordinary prompt, so many bytes at the beginning and at the end are kept.
@@ -31,14 +35,74 @@ pub(super) struct Prompt {
     pub(super) kept: bool,
     /// Whether it followed an interruption or a refused call.
     pub(super) after_stop: bool,
-    /// Whether it answered a question of the model.
-    pub(super) answers: bool,
+    /// What of the model's it answers, where its own words say too little: a question, an offer, a choice.
+    pub(super) asked: Option<String>,
+}
+
+/// Longest prompt that may say too little by itself, in bytes, and in words.
+const ANSWER: usize = 60;
+const ANSWER_WORDS: usize = 7;
+
+/// Of a template without words of the user, so many bytes are kept.
+const TEMPLATE: usize = 500;
+
+/// Longest question that is told with its answer, in bytes.
+const ASKED: usize = 260;
+
+/// What `text` answers of the message before it, in one line; `None` where it speaks for itself.
+pub(super) fn asked(text: &str, before: Option<&str>) -> Option<String> {
+    let text = text.trim();
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("").to_lowercase();
+    let agreeing = [
+        "yes", "yeah", "yep", "ok", "okay", "sure", "no", "go", "do", "please", "both", "好", "好的", "是",
+        "可以", "对", "行",
+    ];
+    let short = text.len() <= ANSWER && text.split_whitespace().count() <= ANSWER_WORDS;
+    let choice = first.len() == 1 && text.len() <= 12;
+    if !(short && (agreeing.contains(&first.as_str()) || choice || text.chars().count() <= 4))
+        || text.ends_with(['?', '？'])
+    {
+        return None;
+    }
+    let before = before?;
+    let lines: Vec<String> =
+        before.lines().filter(|l| !is_heading(l)).map(plain).filter(|l| !l.is_empty()).collect();
+    let asks = |s: &&str| s.ends_with(['?', '？']) || is_offer(s);
+    let chosen = if choice { option(before, &first) } else { None };
+    // what asks nothing is not answered
+    let found = lines.iter().enumerate().rev().find_map(|(n, line)| {
+        Some((n, findings::split(line).into_iter().rev().map(str::trim).find(asks)?.to_owned()))
+    });
+    let Some((n, question)) = found else { return chosen };
+    let mut told = clipped(&one_line(&question), ASKED * 2 / 3, ASKED / 3);
+    if told.ends_with([':', '：', ')']) {
+        let listed = lines.iter().skip(n + 1).take(4).cloned().collect::<Vec<_>>().join("; ");
+        told = clipped(&format!("{told} {listed}"), ASKED, 0);
+    }
+    if let Some(option) = chosen {
+        told.push_str(" — ");
+        told.push_str(&option);
+    }
+    Some(told)
+}
+
+/// The line that offers this choice: "A: …", "2. …", "Option B - …".
+fn option(before: &str, mark: &str) -> Option<String> {
+    before.lines().map(str::trim).find_map(|line| {
+        let bare = line.trim_start_matches(|c: char| !c.is_alphanumeric()).replace("**", "");
+        let bare = bare.strip_prefix("Option ").unwrap_or(&bare);
+        let rest = bare.get(mark.len()..)?;
+        let named = bare.get(..mark.len()).is_some_and(|m| m.eq_ignore_ascii_case(mark));
+        (named && rest.starts_with([':', '.', ')', '：', '、', '-', '|', ' ']) && rest.len() > 3)
+            .then(|| clipped(&one_line(bare), ASKED * 2 / 3, ASKED / 3))
+    })
 }
 
 /// The prompts of a session, bounded in bytes.
 #[derive(Debug, Default)]
 pub(super) struct Prompts {
     list: Vec<Prompt>,
+    lines: Lines,
     bytes: usize,
     limit: usize,
 }
@@ -46,7 +110,7 @@ pub(super) struct Prompts {
 impl Prompts {
     /// Keeps at most about `limit` bytes of text.
     pub(super) fn new(limit: usize) -> Prompts {
-        Prompts { list: Vec::new(), bytes: 0, limit }
+        Prompts { limit, ..Prompts::default() }
     }
 
     pub(super) fn push(&mut self, mut prompt: Prompt) {
@@ -58,7 +122,15 @@ impl Prompts {
             last.text = clipped(&last.text, HEAD, TAIL);
             self.bytes -= before - last.text.len().min(before);
         }
-        prompt.text = clipped(&prompt.text, WHOLE * 3 / 4, WHOLE / 4);
+        // of a template what the user typed, else what no earlier prompt holds
+        let typed = self.lines.apart(&prompt.text, 1);
+        self.lines.note(&prompt.text);
+        prompt.text = match (typed.words.is_empty(), typed.template) {
+            (false, _) => typed.words,
+            (true, true) => format!("[template] {}", clipped(&typed.rest, TEMPLATE, 0)),
+            (true, false) => typed.rest,
+        };
+        prompt.text = clipped(&prompt.text.replace(CUT, "[…]"), WHOLE * 3 / 4, WHOLE / 4);
         self.bytes += prompt.text.len();
         self.list.push(prompt);
         if self.bytes > self.limit && self.list.len() > 8 {
@@ -269,14 +341,19 @@ impl<'a> Terms<'a> {
     }
 }
 
-/// A text with its middle left out where it is longer than `head` and `tail` bytes together.
+/// A text with its middle left out where it is longer than `head` and `tail` bytes together; never through a secret.
 pub(super) fn clipped(text: &str, head: usize, tail: usize) -> String {
     let text = text.trim();
     if text.len() <= head + tail + 8 {
         return text.to_owned();
     }
-    let (start, end) = (floor(text, head), floor(text, text.len() - tail));
-    format!("{} […] {}", text.get(..start).unwrap_or(""), text.get(end..).unwrap_or(""))
+    let start = cut_before(None, text, head);
+    let head = text.get(..start).unwrap_or("").trim_end();
+    if tail == 0 {
+        return format!("{head} […]");
+    }
+    let end = cut_after(None, text, text.len() - tail).max(start);
+    format!("{head} […] {}", text.get(end..).unwrap_or("").trim_start())
 }
 
 /// The last place at or before `at` where a character begins.
@@ -292,7 +369,7 @@ mod tests {
         let mut all = Prompts::new(100_000);
         for (n, text) in texts.iter().enumerate() {
             let text = (*text).to_owned();
-            all.push(Prompt { seq: n as u64 + 1, text, kept: false, after_stop: false, answers: false });
+            all.push(Prompt { seq: n as u64 + 1, text, kept: false, after_stop: false, asked: None });
         }
         all
     }
@@ -351,7 +428,7 @@ mod tests {
         let mut all = Prompts::new(20_000);
         for seq in 1..=10_000 {
             let text = format!("prompt {seq} {}", "x".repeat(100));
-            all.push(Prompt { seq, text, kept: false, after_stop: false, answers: false });
+            all.push(Prompt { seq, text, kept: false, after_stop: false, asked: None });
         }
         let seqs: Vec<u64> = all.all().iter().map(|p| p.seq).collect();
         assert_eq!((seqs.first(), seqs.last()), (Some(&1), Some(&10_000)));
@@ -360,7 +437,11 @@ mod tests {
 
     #[test]
     fn a_long_text_loses_its_middle() {
-        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 漢字");
+        assert_eq!(clipped("漢字漢字漢字漢字", 4, 4), "漢 […] 字");
         assert_eq!(clipped(" short ", 2, 2), "short");
+        assert_eq!(clipped("one two three four five", 12, 0), "one two […]");
+        // a part of a key is no key that a later stage could find
+        let key = ["gh", "p_", "k3Vt9QbX1mZr7LwYc5Hs", "2DfJ8NaPu4Ee6GiT"].concat();
+        assert_eq!(clipped(&format!("use {key} for the ponds of the whole county"), 20, 0), "use […]");
     }
 }

@@ -1,11 +1,12 @@
 //! A summary in prose, made by a command of the user, and what of the ledger it must not lose.
 
-use super::choose::{Line, cost, print};
+use super::choose::{Line, Print, cost};
 use super::prompts::{clipped, floor};
 use super::terms;
-use super::words::{Language, Section};
+use super::words::Section;
 use super::work::one_line;
 use super::{content, scan};
+use crate::filters::redact::detect::cut_before;
 use crate::json::Tape;
 use crate::record::{Kind, Reason, Record, Result, Role};
 use crate::stream::{Queue, Runner};
@@ -103,11 +104,11 @@ impl Exec {
 pub(super) fn verified(
     prose: &str,
     lines: &[Line],
-    opening: &str,
-    language: Language,
+    print: Print<'_>,
     size: u64,
     counter: &dyn Counter,
 ) -> String {
+    let Print { opening, language, .. } = print;
     let mut prose = prose.to_owned();
     while cost(counter, &prose) > size * 3 / 5 {
         let shorter = floor(&prose, prose.len() * 9 / 10);
@@ -116,7 +117,7 @@ pub(super) fn verified(
             break;
         }
         let end = prose.rfind(['\n', '.', '。']).unwrap_or(prose.len());
-        prose.truncate(floor(&prose, end.max(prose.len() / 2)));
+        prose.truncate(cut_before(None, &prose, end.max(prose.len() / 2)));
         prose.push('…');
     }
     let plain = one_line(&prose);
@@ -126,7 +127,10 @@ pub(super) fn verified(
         let mut text = format!("{opening}\n\n{prose}");
         if !missing.is_empty() {
             text.push_str("\n\n");
-            text.push_str(&print(&missing, &format!("# {heading}"), language));
+            text.push_str(&super::choose::print(
+                &missing,
+                Print { opening: &format!("# {heading}"), ..print },
+            ));
         }
         if cost(counter, &text) <= size || missing.is_empty() {
             return text;
@@ -153,7 +157,7 @@ fn tells(prose: &str, line: &Line) -> bool {
             prose.contains(quoted)
                 || (line.section == Section::Files && last.len() >= 6 && prose.contains(last))
         }
-        Section::Findings | Section::Environment => true,
+        Section::Findings | Section::Environment | Section::State => true,
         Section::Goal | Section::Request | Section::Constraints | Section::Decisions | Section::Plan => {
             let mut names = 0;
             let mut told = 0;

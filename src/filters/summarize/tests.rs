@@ -66,6 +66,12 @@ fn told(messages: &[Json]) -> String {
         .unwrap_or_default()
 }
 
+/// The same with the numbers of the records.
+fn cited(messages: &[Json]) -> String {
+    let options = Options { cite: true, ..all(2_000) };
+    summaries(&through(&mut Summarize::new(options), &stream(session(), messages))).pop().unwrap_or_default()
+}
+
 fn busy() -> Vec<Json> {
     let mut all = vec![said("user", "Port the zq_importer to the new storage layer.")];
     all.extend(did(
@@ -105,22 +111,24 @@ fn busy() -> Vec<Json> {
 
 #[test]
 fn every_section_says_how_things_stand_and_where_that_is_written() {
-    let text = told(&busy());
+    let text = cited(&busy());
     for line in [
         "## Goal\n- Port the zq_importer to the new storage layer. (#1)",
-        "## Open request\n- Which of the two variants? (#14)",
-        "- Never touch vendor/gen_file. (#7)",
-        "- [ ] Write docs (#12)",
-        "- created `src/new_file.rs` (#2)",
-        "- put into `src/new_file.rs`: fn made_here() {} (#2)",
+        "## Newest request\n- Which of the two variants? (#14)",
+        "## Where it stands\n> Root cause: the frame_header is too short.\n> (#6)",
+        "## Pending\n- [ ] Write docs (#12)",
+        "## Rules of the user\n- Never touch vendor/gen_file. (#7)",
+        "- created `src/new_file.rs`: made_here (#2)",
         "- edited `src/io.rs` (#8)",
-        "- ok `cargo test` ×2 (#10)",
-        "- resolved: error[E9]: wrong width (`cargo test`, ok now, after work on `src/io.rs`) (#4, #5, #8, #11)",
-        "- Root cause: the frame_header is too short. (#6)",
+        "- ok `cargo test` ×2 → fine (#10)",
+        "- resolved: `cargo test`: error[E9]: wrong width → ok now, after work on `src/io.rs` (#4, #5, #8, #11)",
         "## Environment\n- /w, claude (#0)",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");
     }
+    // for the agent the same without the numbers, which it never sees
+    let plain = told(&busy());
+    assert!(plain.contains("- Never touch vendor/gen_file.\n") && !plain.contains("(#"), "{plain}");
 }
 
 #[test]
@@ -138,7 +146,7 @@ fn what_was_done_for_the_open_request_is_told() {
     all.extend(did("3", "Bash", json!({"command":"make check"}), "error", "error: late"));
     all.extend(did("4", "Bash", json!({"command":"cat x"}), "ok", ""));
     let text = told(&all);
-    let line = "- since then: changed `src/b.rs`; FAILED `make check` (#4, #5, #7)";
+    let line = "- since then: changed `src/b.rs`; FAILED `make check`\n";
     assert!(text.contains(line), "{text}");
     // what is kept tells itself
     let kept: Vec<Json> =
@@ -148,17 +156,20 @@ fn what_was_done_for_the_open_request_is_told() {
 }
 
 #[test]
-fn what_changes_put_in_is_quoted_while_there_is_room() {
-    let patch = "*** Begin Patch\n*** Update File: src/io.rs\n@@\n-let gone_one = 1;\n+let new_one = 1;\n+\n+}\n*** End Patch";
+fn exact_values_stand_with_their_file_until_it_is_gone() {
     let mut all = vec![said("user", "Do it.")];
-    all.extend(did("1", "apply_patch", json!({"input": patch}), "ok", ""));
+    let input = json!({"file_path":"/w/pond.toml","old_string":"port = 8080","new_string":"port = 9090"});
+    all.extend(did("1", "Edit", input, "ok", ""));
+    let patch = "*** Begin Patch\n*** Update File: src/io.css\n@@\n-a: #aa0011;\n+a: #bb0011;\n*** End Patch";
+    all.extend(did("2", "apply_patch", json!({"input": patch}), "ok", ""));
     all.push(said("user", "Go on."));
     let text = told(&all);
-    assert!(text.contains("- put into `src/io.rs`: let new_one = 1; (#2)"), "{text}");
-    // what is no more is not quoted
-    all.extend(did("2", "Bash", json!({"command": "rm src/io.rs"}), "ok", ""));
+    assert!(text.contains("- edited `/w/pond.toml`; now `port = 9090` (was 8080)"), "{text}");
+    assert!(text.contains("- edited `src/io.css`; now `a: #bb0011;` (was #aa0011)"), "{text}");
+    // what is no more has no values
+    all.extend(did("3", "Bash", json!({"command": "rm src/io.css"}), "ok", ""));
     let text = told(&all);
-    assert!(text.contains("deleted `src/io.rs`") && !text.contains("put into"), "{text}");
+    assert!(text.contains("deleted `src/io.css`") && !text.contains("bb0011"), "{text}");
 }
 
 #[test]
@@ -168,10 +179,12 @@ fn names_that_outputs_hold_again_and_again_are_told_where_they_stand() {
         let input = json!({"file_path": format!("/w/src/part{n}.rs")});
         let result = format!("src/part1.rs:1: fn only_here_{n}() {{ frame_reader() }}");
         all.extend(did(&n.to_string(), "Read", input, "ok", &result));
+        let input = json!({"file_path": format!("/w/src/part{n}.rs"), "old_string": "a", "new_string": "b"});
+        all.extend(did(&format!("e{n}"), "Edit", input, "ok", ""));
     }
     all.extend((0..20).map(|n| said("assistant", &format!("Thought {n}."))));
     all.push(said("user", "Go on."));
-    let text = told(&all);
+    let text = cited(&all);
     assert!(text.contains(": frame_reader (#"), "{text}");
     assert_eq!(text.matches("frame_reader").count(), 1, "{text}");
     assert!(!text.contains("only_here") && !text.contains("part1.rs`: src"), "{text}");
@@ -185,8 +198,41 @@ fn a_file_at_the_top_keeps_the_name_of_its_folder() {
     let session = json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","working_directory":"/home/w"});
     let text =
         summaries(&through(&mut Summarize::new(super::tests::all(2_000)), &stream(session, &all))).remove(0);
+    assert!(text.contains("created `…/w/README.md`\n") && text.contains("created `src/a.rs`\n"), "{text}");
+}
+
+#[test]
+fn work_in_another_folder_is_told_from_there() {
+    let mut all = vec![said("user", "Look into it.")];
+    for n in 0..3 {
+        let input = json!({"file_path": format!("/home/trees/pond/src/part{n}.rs"), "content": "x"});
+        all.extend(did(&n.to_string(), "Write", input, "ok", ""));
+    }
+    all.extend(did("9", "Bash", json!({"command":"cd /home/trees/pond && cargo test"}), "ok", "3 passed"));
+    let text = told(&all);
+    for line in [
+        "- created `src/part1.rs`\n",
+        "- ok `cargo test` → 3 passed\n",
+        "- the work is in /home/trees/pond, from",
+    ] {
+        assert!(text.contains(line), "{line:?} is not in\n{text}");
+    }
+}
+
+#[test]
+fn of_commands_that_differ_in_numbers_one_is_told() {
+    let mut all = vec![said("user", "Count the ducks.")];
+    for n in 0..30 {
+        all.extend(did(&n.to_string(), "Bash", json!({"command": format!("count pond-{n}")}), "ok", ""));
+    }
+    all.extend(did("a", "Bash", json!({"command": "git add . && git commit -m x && git push"}), "ok", ""));
+    all.extend(did("b", "Bash", json!({"command": "python3 - <<'E'\nprint(1)\nE"}), "ok", "1"));
+    all.extend(did("c", "Bash", json!({"command": "head -1 go.mod"}), "ok", "go 1.19"));
+    let text = told(&all);
     assert!(
-        text.contains("created `…/w/README.md` (#2)") && text.contains("created `src/a.rs` (#4)"),
+        text.contains(
+            "## Commands\n- ok `count pond-29` (and 29 like it)\n- ok `head -1 go.mod` → go 1.19\n\n"
+        ),
         "{text}"
     );
 }
@@ -208,7 +254,7 @@ fn the_summary_stands_first_and_what_is_kept_stays_as_it_was() {
     let text = out[1]["content"].as_str().unwrap();
     // the kept prompts are named, not told again; the plan is kept, too
     assert!(text.contains("kept below: Port the zq_importer"), "{text}");
-    assert!(text.contains("Never touch vendor/gen_file. (#7)") && !text.contains("Write docs"), "{text}");
+    assert!(text.contains("Never touch vendor/gen_file.\n") && !text.contains("Write docs"), "{text}");
 }
 
 #[test]
@@ -251,9 +297,13 @@ fn odd_sessions_are_summarised_or_left_alone() {
     let summary_of = |messages: &[Json]| told(messages);
     assert_eq!(summary_of(&[]), "");
     assert_eq!(summary_of(&[said("user", "")]), "");
-    assert!(summary_of(&[said("user", "hello there")]).contains("## Goal\n- hello there (#1)"));
+    assert!(summary_of(&[said("user", "hello there")]).contains("## Goal\n- hello there\n"));
     let calls = did("1", "Read", json!({"file_path":"/w/a/b.rs"}), "ok", "x");
-    assert!(summary_of(&calls).contains("- read `a/b.rs` (#1)"));
+    // one look at a file is nothing to tell
+    assert_eq!(summary_of(&calls), "");
+    let twice =
+        [calls.to_vec(), did("2", "Read", json!({"file_path":"/w/a/b.rs"}), "ok", "x").to_vec()].concat();
+    assert!(summary_of(&twice).contains("not changed: `a/b.rs`"));
     // a result without call, a call without result, inputs of no known shape
     let odd = [
         json!({"role":"tool_result","tool_call_id":"9","content":null}),
@@ -314,7 +364,7 @@ fn an_earlier_summary_is_merged_and_marked() {
     assert_eq!((&out[2]["dropped"], &out[3]["dropped"]), (&json!("summarized"), &json!("summarized")));
     let text = &texts[0];
     assert!(
-        text.contains("- Never touch vendor/gen_file. (#2)") && text.contains("Port the zq_importer"),
+        text.contains("- Never touch vendor/gen_file.\n") && text.contains("Port the zq_importer"),
         "{text}"
     );
     // a file that changed since is told once, as it stands now
@@ -332,7 +382,7 @@ fn headings_are_in_the_language_of_the_user() {
         said("user", "把导入器迁移到新的存储层，并保持旧命令行可用。"),
         said("user", "继续之前：你推荐哪个方案？"),
     ]);
-    assert!(text.contains("## 目标") && text.contains("## 当前请求"), "{text}");
+    assert!(text.contains("## 目标") && text.contains("## 最新请求"), "{text}");
 }
 
 #[test]
@@ -412,10 +462,10 @@ fn a_command_makes_prose_and_loses_no_facts() {
     assert!(text.contains("The work on src/new_file.rs goes well."), "{text}");
     // what the prose tells is not told again; what it does not is
     assert!(
-        !text.contains("created `src/new_file.rs`") && text.contains("Never touch vendor/gen_file. (#7)"),
+        !text.contains("created `src/new_file.rs`") && text.contains("Never touch vendor/gen_file."),
         "{text}"
     );
-    assert!(text.contains("## Open request\n- Which of the two variants? (#14)"));
+    assert!(text.contains("## Newest request\n- Which of the two variants?"));
     assert!(
         input.contains("<ledger>") && input.contains("[call] Edit") && input.contains("[result] error[E9]"),
         "{input}"

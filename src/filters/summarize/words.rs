@@ -32,27 +32,41 @@ impl std::str::FromStr for Language {
 pub(super) enum Section {
     Goal,
     Request,
+    State,
+    Plan,
     Constraints,
     Decisions,
-    Plan,
+    Findings,
     Files,
     Commands,
     Errors,
-    Findings,
     Environment,
 }
 
 use Section::*;
 
+/// Headings of summaries that relay wrote before they were hand-over notes (0.1).
+const OLD: [(&str, Section); 8] = [
+    ("Open request", Request),
+    ("当前请求", Request),
+    ("Constraints and corrections of the user", Constraints),
+    ("用户的约束与更正", Constraints),
+    ("Plan", Plan),
+    ("计划", Plan),
+    ("Findings", Findings),
+    ("发现", Findings),
+];
+
 impl Section {
-    pub(super) const ALL: [Section; 10] =
-        [Goal, Request, Constraints, Decisions, Plan, Files, Commands, Errors, Findings, Environment];
+    pub(super) const ALL: [Section; 11] =
+        [Goal, Request, State, Plan, Constraints, Decisions, Findings, Files, Commands, Errors, Environment];
 
     /// The key in JSON.
     pub(super) fn key(self) -> &'static str {
         match self {
             Goal => "goal",
             Request => "open_request",
+            State => "state",
             Constraints => "constraints",
             Decisions => "decisions",
             Plan => "plan",
@@ -68,14 +82,15 @@ impl Section {
     pub(super) fn heading(self, language: Language) -> &'static str {
         let (english, chinese) = match self {
             Goal => ("Goal", "目标"),
-            Request => ("Open request", "当前请求"),
-            Constraints => ("Constraints and corrections of the user", "用户的约束与更正"),
+            Request => ("Newest request", "最新请求"),
+            State => ("Where it stands", "进展"),
+            Plan => ("Pending", "待办"),
+            Constraints => ("Rules of the user", "用户的规则"),
             Decisions => ("What else the user said", "用户的其他要求"),
-            Plan => ("Plan", "计划"),
+            Findings => ("Decisions, findings and dead ends", "决定、发现与死胡同"),
             Files => ("Files", "文件"),
             Commands => ("Commands", "命令"),
             Errors => ("Errors", "错误"),
-            Findings => ("Findings", "发现"),
             Environment => ("Environment", "环境"),
         };
         language.pick(english, chinese)
@@ -83,22 +98,29 @@ impl Section {
 
     /// The section of a heading that relay wrote, in whatever language.
     pub(super) fn of_heading(text: &str) -> Option<Section> {
-        Section::ALL.into_iter().find(|s| {
+        let now = Section::ALL.into_iter().find(|s| {
             [Language::English, Language::Chinese].into_iter().any(|language| s.heading(language) == text)
-        })
+        });
+        now.or_else(|| OLD.iter().find(|(heading, _)| *heading == text).map(|(_, section)| *section))
+    }
+
+    /// The section whose key in JSON this is.
+    pub(super) fn of_key(key: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|s| s.key() == key)
     }
 
     /// The most that the section may take in the first round, in thousandths of the whole.
     pub(super) fn share(self) -> u64 {
         match self {
             Goal | Request => 250,
+            State => 350,
             Constraints => 300,
             Decisions => 200,
             Plan => 200,
-            Files => 250,
-            Commands => 150,
-            Errors => 200,
-            Findings => 250,
+            Files => 220,
+            Commands => 170,
+            Errors => 150,
+            Findings => 320,
             Environment => 50,
         }
     }
@@ -116,7 +138,7 @@ impl Language {
 
 /// Words of users by which a message is taken for a lasting rule. Only an extra: messages without them are
 /// told all the same.
-const RULES: [&str; 32] = [
+const RULES: &[&str] = &[
     "never",
     "always",
     "must",
@@ -152,7 +174,7 @@ const RULES: [&str; 32] = [
 ];
 
 /// Words that take something back.
-const REVERSALS: [&str; 28] = [
+const REVERSALS: &[&str] = &[
     "not ",
     "instead",
     "rather",
@@ -183,8 +205,8 @@ const REVERSALS: [&str; 28] = [
     "从现在开始",
 ];
 
-/// Words that lead to a result.
-const RESULTS: [&str; 34] = [
+/// Words of a claim that something is so.
+const RESULTS: &[&str] = &[
     "root cause",
     "because",
     "therefore",
@@ -205,20 +227,262 @@ const RESULTS: [&str; 34] = [
     "works",
     "note that",
     "verified",
+    "resolved",
+    "passes",
+    "passing",
     "原因",
     "根因",
     "因此",
-    "所以",
     "结论",
     "测量",
     "结果",
-    "发现",
     "确认",
-    "问题在于",
-    "瓶颈",
-    "决定",
-    "修复",
     "已验证",
+    "修复",
+    "正常",
+    "通过",
+];
+
+/// Words that lead to a cause, a reason or a limit: what a successor cannot see in the files.
+const CAUSES: &[&str] = &[
+    "because",
+    "caused by",
+    "root cause",
+    "the cause",
+    "due to",
+    "fixed by",
+    "instead of",
+    "rather than",
+    "broke",
+    "must not",
+    "cannot",
+    "can't",
+    "must be",
+    "only works",
+    "does not work",
+    "doesn't work",
+    "didn't work",
+    "turns out",
+    "the reason",
+    "so that",
+    "otherwise",
+    "unless",
+    "therefore",
+    "not supported",
+    "no longer",
+    "decided",
+    "reverted",
+    "workaround",
+    "the issue is",
+    "the issue was",
+    "the problem is",
+    "the problem was",
+    "was wrong",
+    "failed because",
+    "blocked",
+    "still fails",
+    "not yet",
+    "did not",
+    "requires",
+    "the fix",
+    "因为",
+    "由于",
+    "根因",
+    "原因",
+    "导致",
+    "所以",
+    "因此",
+    "而不是",
+    "否则",
+    "不能",
+    "必须",
+    "不支持",
+    "改用",
+    "决定",
+    "回退",
+    "撤回",
+    "问题在于",
+    "问题是",
+    "没有执行",
+    "绕过",
+];
+
+/// How a sentence begins that only says what comes next.
+const ANNOUNCED: &[&str] = &[
+    "let me",
+    "let's",
+    "let us",
+    "i'll",
+    "i’ll",
+    "i will",
+    "i'm going",
+    "i am going",
+    "i need to",
+    "i should",
+    "i want to",
+    "i can see",
+    "i see",
+    "now i",
+    "now let",
+    "now to ",
+    "next, i",
+    "next i",
+    "first, let",
+    "first i",
+    "first, i",
+    "going to",
+    "looking at",
+    "we'll",
+    "time to",
+    "step ",
+    "here's",
+    "here is",
+    "here are",
+    "now, let",
+    "then i",
+    "i'm now",
+    "i’m ",
+    "also, let",
+    "让我",
+    "我来",
+    "我将",
+    "我会",
+    "接下来",
+    "现在让",
+    "首先",
+    "下面我",
+    "我先",
+    "现在我",
+];
+
+/// Words of an offer or a question to the user.
+const OFFERS: &[&str] = &[
+    "if you want",
+    "if you'd like",
+    "if you’d like",
+    "if you prefer",
+    "want me to",
+    "would you like",
+    "do you want",
+    "let me know",
+    "tell me",
+    "feel free",
+    "shall i",
+    "should i",
+    "just say",
+    "say \"",
+    "i can also",
+    "ready for",
+    "pick one",
+    "which one",
+    "next step",
+    "i'll ",
+    "i’ll ",
+    "you can ",
+    "需要我",
+    "要不要",
+    "是否",
+    "如果你",
+    "告诉我",
+];
+
+/// Words of praise, and of being done, that tell nothing by themselves.
+const PRAISE: &[&str] = &[
+    "successfully",
+    "ready for",
+    "all done",
+    "production-ready",
+    "production ready",
+    "everything is",
+    "everything works",
+    "looks good",
+    "looks great",
+    "great",
+    "perfect",
+    "excellent",
+    "awesome",
+    "absolutely right",
+    "excited",
+    "you're right",
+    "you are right",
+    "good catch",
+    "good point",
+    "well done",
+    "should now work",
+    "should work now",
+    "is complete",
+    "are complete",
+    "is now complete",
+    "all set",
+    "working correctly",
+    "works correctly",
+    "as expected",
+    "nice",
+    "fully functional",
+    "comprehensive",
+    "robust",
+    "best practices",
+    "complian",
+    "all quality",
+    "quality checks",
+    "conflicts resolved",
+    "cleanly",
+    "clean compilation",
+    "太好了",
+    "完美",
+    "一切就绪",
+    "全部完成",
+    "大功告成",
+    "很好",
+    "没问题",
+    "已经完成",
+    "圆满",
+];
+
+/// What a prompt says near its beginning that denies what the model has just claimed.
+const DENIALS: &[&str] = &[
+    "doesn't work",
+    "does not work",
+    "not working",
+    "didn't work",
+    "still not",
+    "still broken",
+    "still fail",
+    "still get",
+    "you broke",
+    "something broke",
+    "is broken",
+    "that's wrong",
+    "that is wrong",
+    "not fixed",
+    "exits immediately",
+    "没有用",
+    "不起作用",
+    "还是不行",
+    "仍然报错",
+    "还是报错",
+    "没有修好",
+    "又坏了",
+];
+
+/// What the first prompt says when the task is not in it.
+const CONTINUES: &[&str] = &[
+    "continue",
+    "left off",
+    "go on",
+    "resume",
+    "carry on",
+    "pick up where",
+    "keep going",
+    "hello",
+    "hi ",
+    "hey",
+    "are you there",
+    "继续",
+    "接着",
+    "你好",
+    "在吗",
+    "上次",
 ];
 
 fn has(text: &str, words: &[&str]) -> bool {
@@ -228,12 +492,12 @@ fn has(text: &str, words: &[&str]) -> bool {
 
 /// Whether a user's text sounds like a rule.
 pub(super) fn is_rule(text: &str) -> bool {
-    has(text, &RULES)
+    has(text, RULES)
 }
 
 /// Whether a text takes something back.
 pub(super) fn is_reversal(text: &str) -> bool {
-    has(text, &REVERSALS)
+    has(text, REVERSALS)
 }
 
 /// A text in lower case without the words that take something back: they say nothing of what that is.
@@ -258,7 +522,60 @@ pub(super) fn without_reversals(text: &str) -> String {
 
 /// Whether a sentence sounds like a result.
 pub(super) fn is_result(text: &str) -> bool {
-    has(text, &RESULTS)
+    has(text, RESULTS)
+}
+
+/// Whether a sentence gives a cause, a reason or a limit.
+pub(super) fn is_cause(text: &str) -> bool {
+    has(text, CAUSES)
+}
+
+/// Whether a sentence only says what its speaker does next.
+pub(super) fn is_announcement(text: &str) -> bool {
+    let lower = text.trim_start().to_lowercase();
+    ANNOUNCED.iter().any(|words| lower.starts_with(words))
+}
+
+/// Whether a sentence offers something, or asks.
+pub(super) fn is_offer(text: &str) -> bool {
+    has(text, OFFERS)
+}
+
+/// Whether a sentence praises, or says no more than that all is done.
+pub(super) fn is_praise(text: &str) -> bool {
+    has(text, PRAISE)
+}
+
+/// Whether a prompt denies what was said before it.
+pub(super) fn is_denial(text: &str) -> bool {
+    has(text.get(..super::prompts::floor(text, 200)).unwrap_or(text), DENIALS)
+}
+
+/// Whether a prompt only asks to go on: what with is said elsewhere.
+pub(super) fn is_continuation(text: &str) -> bool {
+    text.len() < 80 && (text.trim().len() < 6 || has(text, CONTINUES))
+}
+
+/// Whether a prompt asks something.
+pub(super) fn is_question(text: &str) -> bool {
+    const FIRST: &[&str] = &[
+        "does", "do", "is", "are", "can", "could", "have", "has", "did", "what", "why", "how", "which",
+        "where", "who", "am", "will", "would",
+    ];
+    let text = text.trim();
+    let first = text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or("").to_lowercase();
+    text.ends_with(['?', '？', '吗']) || (FIRST.contains(&first.as_str()) && text.len() < 120)
+}
+
+/// Whether a sentence is a line of a program.
+pub(super) fn is_code(text: &str) -> bool {
+    let ends = text.ends_with([';', '{', '}', ')', ',']) || text.contains(" = ") || text.contains(" from '");
+    let first = text.split([' ', '(']).next().unwrap_or("");
+    const WORDS: &[&str] = &[
+        "import", "from", "use", "#include", "const", "let", "var", "fn", "function", "export", "return",
+        "def", "class", "pub", "async", "package", "struct",
+    ];
+    (ends && WORDS.contains(&first)) || (first == "from" && text.contains(" import "))
 }
 
 /// Whether a character is written without spaces between words: Chinese, Japanese, Korean.

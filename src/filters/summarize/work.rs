@@ -1,8 +1,11 @@
-//! What was done: files, commands, errors, the plan. States are those of the last call that worked.
+//! What was done: files, the plan, what the user said to a call. States are those of the last call that worked.
 
-use super::calls::{Call, State, Step, StepChange, only_looks, told};
+use super::calls::{Call, State, Step, StepChange};
+use super::docs;
 use super::prompts::{clipped, floor};
+use super::runs::{Failing, Run, Runs, SHOWN};
 use super::terms;
+use super::words::is_announcement;
 use crate::record::{Status, shell::Effect};
 use std::collections::{HashMap, VecDeque};
 
@@ -15,17 +18,18 @@ const NAMES: usize = 80;
 /// Names kept of what was seen in one file, or said by one command.
 pub(super) const SEEN: usize = 30;
 
-/// Excerpts kept of the newest changes of one file, most of one change, and bytes of one and of a line of it.
-const EXCERPTS: usize = 12;
-const EACH: usize = 4;
-const EXCERPT: usize = 200;
-const EXCERPT_LINE: usize = 140;
+/// Calls that change files for which an announcement stands.
+const LASTS: u32 = 4;
 
-/// Bytes of a command and of an error that are told.
-const SHOWN: usize = 200;
+/// Exact values kept of the newest changes of one file.
+const VALUES: usize = 4;
 
-/// Bytes at the beginning and at the end of a failed result that are searched for the error.
-const SEARCHED: usize = 64 << 10;
+/// Lines of documents that are kept, and most of one document.
+const DOCUMENTED: usize = 60;
+const DOCUMENT: usize = 12;
+
+/// Answers and refusals of the user that are kept.
+const WORDS: usize = 60;
 
 /// Where in the session something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -56,62 +60,29 @@ pub(super) struct File {
     /// Whether the last call wrote the path as it is here, not as seen from the working directory.
     pub(super) absolute: bool,
     pub(super) fate: Fate,
-    /// Changes so far.
+    /// Changes so far, and reads.
     pub(super) changes: u32,
+    pub(super) reads: u32,
     /// The call that gave it its state.
     pub(super) at: At,
     /// The last call that touched it.
     pub(super) touched: At,
+    /// What the newest change that says so was for.
+    pub(super) purpose: String,
+    /// Exact values that changes put in, newest last.
+    pub(super) values: VecDeque<(String, At)>,
     /// Names in what the newest changes put in, newest last, each with its call.
     pub(super) names: VecDeque<(String, u64)>,
     /// Names that were seen in it, newest last, each with its result.
     pub(super) seen: VecDeque<(String, u64)>,
-    /// Lines that the newest changes put in, newest last, each with its call.
-    pub(super) excerpts: VecDeque<(String, At)>,
 }
 
-/// One command, all its runs together.
-#[derive(Debug)]
-pub(super) struct Command {
-    pub(super) text: String,
-    pub(super) runs: u32,
-    pub(super) status: Status,
-    pub(super) exit: Option<i64>,
-    /// What it said when it failed.
-    pub(super) error: String,
-    /// Its last call.
-    pub(super) at: At,
-    /// Whether it only looks at things.
-    pub(super) looks: bool,
-    /// Names in what it printed, newest last, each with its result.
-    pub(super) seen: VecDeque<(String, u64)>,
-}
-
-/// One error.
-#[derive(Debug)]
-pub(super) struct Failure {
-    /// The command or the tool that failed.
-    pub(super) what: String,
-    pub(super) line: String,
-    /// The result that tells it.
-    pub(super) at: At,
-    /// The call that failed.
-    pub(super) called: u64,
-    pub(super) times: u32,
-    /// The run without it, if one came.
-    pub(super) resolved: Option<At>,
-    /// Files changed between, each with its call.
-    pub(super) by: Vec<(String, u64)>,
-    /// Whether a command failed, not one of the model's own tools.
-    pub(super) command: bool,
-    signature: u64,
-}
-
-/// What was looked for.
-#[derive(Debug)]
-pub(super) struct Search {
-    pub(super) text: String,
-    pub(super) at: At,
+/// A change of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Change {
+    pub(super) position: u32,
+    pub(super) seq: u64,
+    pub(super) path: String,
 }
 
 /// Changes that were taken back.
@@ -120,6 +91,27 @@ pub(super) struct DeadEnd {
     pub(super) command: String,
     /// Each with its last change.
     pub(super) files: Vec<(String, u64)>,
+    /// What they were for.
+    pub(super) purpose: String,
+    pub(super) at: At,
+}
+
+/// What the user said in the result of a call.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// What the call was to do; empty where the words tell it.
+    pub(super) of: String,
+    pub(super) text: String,
+    /// Whether they refuse the call.
+    pub(super) refuse: bool,
+    pub(super) at: At,
+}
+
+/// A line of a document that the model wrote.
+#[derive(Debug)]
+pub(super) struct Documented {
+    pub(super) path: String,
+    pub(super) text: String,
     pub(super) at: At,
 }
 
@@ -130,6 +122,8 @@ struct Pending {
     name: String,
     /// Names in its result.
     seen: Vec<String>,
+    /// What the model said it is for.
+    purpose: String,
 }
 
 /// What was done so far; bounded in entries.
@@ -137,18 +131,21 @@ struct Pending {
 pub(super) struct Work {
     open: HashMap<u64, Pending>,
     pub(super) files: HashMap<String, File>,
-    pub(super) commands: HashMap<u64, Command>,
-    pub(super) failures: Vec<Failure>,
-    /// The open failure of each command, by its key.
-    failing: HashMap<u64, usize>,
-    pub(super) searches: VecDeque<Search>,
+    pub(super) runs: Runs,
     pub(super) dead_ends: VecDeque<DeadEnd>,
     pub(super) plan: Vec<(Step, At)>,
+    pub(super) words: VecDeque<Words>,
+    pub(super) documented: VecDeque<Documented>,
     /// Tasks that are kept one a call, with their numbers.
     tasks: Vec<(String, Step, At)>,
-    /// The newest changes: position, record, file.
-    edits: VecDeque<(u32, u64, String)>,
+    /// The newest changes.
+    edits: VecDeque<Change>,
     entries: usize,
+    /// Whether names in files and outputs are gathered.
+    names: bool,
+    /// What the model said last of what it does now, and how many changes it still stands for.
+    purpose: String,
+    lasts: u32,
     /// Whether the last result was a refusal of the user.
     pub(super) refused: bool,
     /// Calls so far.
@@ -156,9 +153,16 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Keeps about `bytes` of what is told.
-    pub(super) fn new(bytes: usize) -> Work {
-        Work { entries: (bytes / 250).clamp(60, 4_000), ..Work::default() }
+    /// Keeps about `bytes` of what is told, names in files and outputs where they are wanted.
+    pub(super) fn new(bytes: usize, names: bool) -> Work {
+        let entries = (bytes / 250).clamp(60, 4_000);
+        Work { entries, names, runs: Runs::new(entries), ..Work::default() }
+    }
+
+    /// The model says what it does next; an empty text: a new turn begins.
+    pub(super) fn says(&mut self, text: &str) {
+        self.purpose = purpose(text);
+        self.lasts = LASTS;
     }
 
     pub(super) fn call(&mut self, id: u64, name: String, call: Call, at: At) {
@@ -167,52 +171,133 @@ impl Work {
             // calls that were never answered; what they did is unknown
             self.open.clear();
         }
-        self.open.insert(id, Pending { call, at, name, seen: Vec::new() });
+        if call.files.iter().any(|(_, effect)| *effect != Effect::Read) {
+            self.lasts = self.lasts.saturating_sub(1);
+        }
+        if self.lasts == 0 {
+            self.purpose.clear();
+        }
+        let purpose = match self.purpose.is_empty() {
+            false => self.purpose.clone(),
+            true => {
+                let doing = self.plan.iter().find(|(step, _)| step.state == State::Doing);
+                doing.map(|(step, _)| clipped(&one_line(&step.text), 120, 0)).unwrap_or_default()
+            }
+        };
+        self.open.insert(id, Pending { call, at, name, seen: Vec::new(), purpose });
     }
 
     /// Whether the text of the result of this call tells more than its status.
-    pub(super) fn wants_text(&self, id: u64) -> bool {
-        self.open.get(&id).is_some_and(|p| matches!(p.call.step, Some(StepChange::Add(_))))
+    pub(super) fn wants(&self, id: u64) -> Wanted {
+        match self.open.get(&id) {
+            Some(p) if matches!(p.call.step, Some(StepChange::Add(_))) || asks(&p.name) => Wanted::All,
+            Some(p) if p.call.command.is_some() => Wanted::Ends,
+            _ => Wanted::Names,
+        }
     }
 
     /// Names in the result of this call that are worth telling.
     pub(super) fn saw(&mut self, id: u64, names: &[&str]) {
-        if let Some(pending) = self.open.get_mut(&id) {
+        if let Some(pending) = self.open.get_mut(&id).filter(|_| self.names) {
             pending.seen = names.iter().map(|name| (*name).to_owned()).collect();
         }
     }
 
-    /// The result of a call; `text` is what it says, where that was asked for or the call failed.
+    /// The result of a call; `text` is what it says, as far as that was asked for or the call failed.
     pub(super) fn result(&mut self, id: u64, status: Status, exit: Option<i64>, text: &str, at: At) {
-        let Some(Pending { call, at: called, name, seen }) = self.open.remove(&id) else { return };
+        let Some(Pending { call, at: called, name, seen, purpose }) = self.open.remove(&id) else { return };
         let failed = status.is_error();
         self.refused = failed && is_refusal(text);
-        let error = if failed && !self.refused { error_line(text) } else { String::new() };
-        if let Some(command) = &call.command {
-            self.ran(command, status, exit, &error, called, at);
-        } else if failed && !self.refused {
+        self.hear(&name, &call, text, at);
+        if call.command.is_some() {
+            let (shown, key) = (call.shown.clone(), call.key.clone());
+            if status != Status::Error {
+                self.taken_back(&key, called);
+            }
+            let run = Run { shown: one_line(&shown), key, status, exit, text, called, at };
+            self.runs.ran(run, self.refused, &self.edits);
+        } else if failed && !self.refused && !of_client(text) {
             let what = match call.files.first() {
                 Some((path, _)) => format!("{name} {path}"),
                 None => name.clone(),
             };
-            self.failed(terms::key(&what), what, &error, false, called.seq, at);
+            let error = super::faults::error_line(text);
+            let key = terms::key(&what);
+            let what = clipped(&one_line(&what), SHOWN, 0);
+            let failing = Failing {
+                key,
+                purpose: String::new(),
+                what,
+                line: &error,
+                command: false,
+                called: called.seq,
+                at,
+            };
+            self.runs.failed(failing);
         } else if let Some((path, _)) = call.files.first() {
-            self.worked(terms::key(&format!("{name} {path}")), at);
+            self.runs.worked(terms::key(&format!("{name} {path}")), at, &self.edits);
         }
-        let file = call.files.first().map(|(path, _)| path.clone());
         if failed {
             return;
         }
-        if let Some(sought) = call.search {
-            self.searches.push_back(Search { text: clipped(&one_line(&sought), SHOWN, 0), at: called });
-            if self.searches.len() > self.entries {
-                self.searches.pop_front();
-            }
-        }
-        if let Some(plan) = call.plan {
+        let file = call.files.first().map(|(path, _)| path.clone());
+        self.documents(&call, called);
+        if let Some(plan) = call.plan.clone() {
             self.plan = plan.into_iter().map(|step| (step, called)).collect();
         }
-        self.step(call.step, text, called);
+        self.step(call.step.as_ref(), text, called);
+        let command = call.command.is_some().then(|| terms::key(&call.key));
+        self.touch_all(call, called, &purpose);
+        self.keep_seen(file, command, seen, at.seq);
+        if self.files.len() > self.entries {
+            self.forget_files();
+        }
+    }
+
+    /// Keeps what the user says in a result: why a call was refused, what a question of the model was answered.
+    fn hear(&mut self, name: &str, call: &Call, text: &str, at: At) {
+        let mut words = None;
+        if self.refused {
+            words = refusal_words(text).map(|text| {
+                let of = match (&call.command, call.files.first()) {
+                    (Some(command), _) => clipped(&one_line(command), 100, 0),
+                    (None, Some((path, _))) => format!("{name} {path}"),
+                    (None, None) => name.to_owned(),
+                };
+                Words { of, text: clipped(&one_line(text), 480, 180), refuse: true, at }
+            });
+        } else if asks(name) {
+            let text = one_line(text.get(..floor(text, 4_000)).unwrap_or(text));
+            words = (!text.is_empty()).then(|| Words {
+                of: String::new(),
+                text: clipped(&text, 480, 180),
+                refuse: false,
+                at,
+            });
+        }
+        if let Some(words) = words {
+            self.words.push_back(words);
+            if self.words.len() > WORDS {
+                self.words.pop_front();
+            }
+        }
+    }
+
+    /// Keeps what documents say that the model has written.
+    fn documents(&mut self, call: &Call, at: At) {
+        let found = docs::written(call);
+        for (path, lines) in found {
+            self.documented.retain(|line| line.path != path);
+            for text in lines.into_iter().take(DOCUMENT) {
+                self.documented.push_back(Documented { path: path.clone(), text, at });
+            }
+        }
+        while self.documented.len() > DOCUMENTED {
+            self.documented.pop_front();
+        }
+    }
+
+    fn touch_all(&mut self, call: Call, called: At, purpose: &str) {
         let mut moved: Option<String> = None;
         let whole = call.texts.get(call.new_text..).unwrap_or("");
         for (n, (path, effect)) in call.files.into_iter().enumerate() {
@@ -223,33 +308,43 @@ impl Work {
                 continue;
             }
             let text = call.parts.get(n).map_or(whole, String::as_str);
-            let added = call.added.get(n).map_or(whole, String::as_str);
-            self.touch(&path, effect, call.texts.contains(&path), called, text, added);
+            let touch = Touch { effect, absolute: call.texts.contains(&path), at: called, text, purpose };
+            self.touch(&path, &touch);
+            if let Some(file) = self.files.get_mut(&path).filter(|_| effect == Effect::Edit) {
+                for value in call.values.get(n).into_iter().flatten() {
+                    file.values.retain(|(known, _)| known != value);
+                    file.values.push_back((value.clone(), called));
+                }
+                while file.values.len() > VALUES {
+                    file.values.pop_front();
+                }
+            }
             moved = (effect == Effect::Move).then_some(path);
         }
-        match (file.and_then(|path| self.files.get_mut(&path)), &call.command) {
+    }
+
+    fn keep_seen(&mut self, file: Option<String>, command: Option<u64>, seen: Vec<String>, seq: u64) {
+        match (file.and_then(|path| self.files.get_mut(&path)), command) {
             (Some(file), _) => {
                 let path = &file.path;
                 let other: Vec<String> =
                     seen.into_iter().filter(|name| !path.contains(name.as_str())).collect();
-                keep_newest(&mut file.seen, other, at.seq);
+                keep_newest(&mut file.seen, other, seq);
             }
             (None, Some(command)) => {
-                if let Some(command) = self.commands.get_mut(&terms::key(&told(command).1)) {
-                    keep_newest(&mut command.seen, seen, at.seq);
+                if let Some(command) = self.runs.commands.get_mut(&command) {
+                    keep_newest(&mut command.seen, seen, seq);
                 }
             }
             (None, None) => {}
         }
-        if self.files.len() > self.entries {
-            self.forget_files();
-        }
     }
 
-    fn touch(&mut self, path: &str, effect: Effect, absolute: bool, at: At, text: &str, added: &str) {
+    fn touch(&mut self, path: &str, touch: &Touch<'_>) {
+        let Touch { effect, absolute, at, text, purpose } = *touch;
         let changes = effect != Effect::Read;
         if matches!(effect, Effect::Write | Effect::Create | Effect::Edit) {
-            self.edits.push_back((at.position, at.seq, path.to_owned()));
+            self.edits.push_back(Change { position: at.position, seq: at.seq, path: path.to_owned() });
             if self.edits.len() > 64 {
                 self.edits.pop_front();
             }
@@ -261,14 +356,17 @@ impl Work {
             absolute,
             fate: Fate::Read,
             changes: 0,
+            reads: 0,
             at,
             touched: at,
+            purpose: String::new(),
+            values: VecDeque::new(),
             names: VecDeque::new(),
             seen: VecDeque::new(),
-            excerpts: VecDeque::new(),
         });
         file.touched = at;
         file.absolute = absolute;
+        file.reads += u32::from(!changes);
         let gone = matches!(file.fate, Fate::Deleted | Fate::Moved(_));
         let fate = match effect {
             Effect::Read if gone => Fate::Read,
@@ -280,9 +378,19 @@ impl Work {
             Effect::Write | Effect::Edit if file.fate == Fate::Created => Fate::Created,
             Effect::Write | Effect::Edit => Fate::Edited,
         };
+        if effect != Effect::Edit {
+            // what was put in before is no more
+            file.values.clear();
+        }
         file.fate = fate;
         file.at = at;
         file.changes += u32::from(changes);
+        if !purpose.is_empty() {
+            purpose.clone_into(&mut file.purpose);
+        }
+        if !self.names {
+            return;
+        }
         let mut room = NAMES;
         terms::each(text, |name| {
             if room > 0 && !path.contains(name) {
@@ -293,13 +401,6 @@ impl Work {
         });
         while file.names.len() > NAMES {
             file.names.pop_front();
-        }
-        for excerpt in excerpts(added) {
-            file.excerpts.retain(|(known, _)| *known != excerpt);
-            file.excerpts.push_back((excerpt, at));
-        }
-        while file.excerpts.len() > EXCERPTS {
-            file.excerpts.pop_front();
         }
     }
 
@@ -313,135 +414,32 @@ impl Work {
         }
     }
 
-    fn ran(&mut self, text: &str, status: Status, exit: Option<i64>, error: &str, called: At, at: At) {
-        let (shown, key) = told(text);
-        let shown = clipped(&one_line(&shown), SHOWN, 0);
-        if shown.is_empty() {
+    /// Notes what a command takes back of the newest changes.
+    fn taken_back(&mut self, command: &str, at: At) {
+        const BACK: [&str; 5] =
+            ["git checkout -- ", "git restore ", "git reset --hard", "git stash", "git revert"];
+        if !BACK.iter().any(|c| command.starts_with(c)) || command.starts_with("git stash pop") {
             return;
         }
-        let key = terms::key(&key);
-        let looks = only_looks(&shown);
-        if status.is_error() && !self.refused && !(looks && error.is_empty()) {
-            self.failed(key, shown.clone(), error, true, called.seq, at);
-        } else if status == Status::Ok {
-            self.worked(key, at);
-        }
-        if status != Status::Error
-            && ["git checkout -- ", "git restore ", "git reset --hard", "git stash"]
-                .iter()
-                .any(|c| shown.starts_with(c))
-            && !shown.starts_with("git stash pop")
-        {
-            let mut files: Vec<(String, u64)> = Vec::new();
-            for (_, seq, path) in self.edits.iter().rev() {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                let named = shown.contains(name) || !shown.contains("-- ");
-                if named && files.len() < 3 && !files.iter().any(|(known, _)| known == path) {
-                    files.push((path.clone(), *seq));
-                }
-            }
-            if !files.is_empty() {
-                self.dead_ends.push_back(DeadEnd { command: shown.clone(), files, at: called });
-                if self.dead_ends.len() > 20 {
-                    self.dead_ends.pop_front();
-                }
+        let mut files: Vec<(String, u64)> = Vec::new();
+        for change in self.edits.iter().rev() {
+            let name = change.path.rsplit('/').next().unwrap_or(&change.path);
+            let named = command.contains(name) || !command.contains("-- ");
+            if named && files.len() < 3 && !files.iter().any(|(known, _)| *known == change.path) {
+                files.push((change.path.clone(), change.seq));
             }
         }
-        let entry = self.commands.entry(key).or_insert_with(|| Command {
-            text: String::new(),
-            runs: 0,
-            status,
-            exit,
-            error: String::new(),
-            at: called,
-            looks,
-            seen: VecDeque::new(),
-        });
-        entry.text = shown;
-        entry.runs += 1;
-        entry.status = status;
-        entry.exit = exit;
-        entry.error = clipped(error, SHOWN, 0);
-        entry.at = At { kept: called.kept && at.kept, ..called };
-        if self.commands.len() > self.entries {
-            let mut order: Vec<(bool, u32, u64)> = self
-                .commands
-                .iter()
-                .map(|(key, c)| (!c.looks && c.status.is_error(), c.at.position, *key))
-                .collect();
-            order.sort_unstable();
-            for (_, _, key) in order.into_iter().take(self.entries / 4) {
-                self.commands.remove(&key);
+        if !files.is_empty() {
+            let purpose = files.first().and_then(|(path, _)| self.files.get(path)).map(|f| f.purpose.clone());
+            let command = clipped(&one_line(command), SHOWN, 0);
+            self.dead_ends.push_back(DeadEnd { command, files, purpose: purpose.unwrap_or_default(), at });
+            if self.dead_ends.len() > 20 {
+                self.dead_ends.pop_front();
             }
         }
     }
 
-    fn failed(&mut self, key: u64, what: String, line: &str, command: bool, called: u64, at: At) {
-        let signature = terms::key(&signature(line));
-        if let Some(index) = self.failing.get(&key).copied()
-            && let Some(known) = self.failures.get_mut(index)
-        {
-            if known.signature == signature {
-                known.times += 1;
-                known.at = at;
-                known.called = called;
-                // the same but for what differs from run to run: told as it was last
-                known.line = clipped(line, SHOWN, 0);
-                return;
-            }
-            // another error took its place: the earlier one is over
-            self.worked(key, at);
-        }
-        if self.failures.len() >= self.entries {
-            self.forget_failures();
-        }
-        self.failing.insert(key, self.failures.len());
-        self.failures.push(Failure {
-            what: clipped(&one_line(&what), SHOWN, 0),
-            line: clipped(line, SHOWN, 0),
-            at,
-            called,
-            times: 1,
-            resolved: None,
-            by: Vec::new(),
-            command,
-            signature,
-        });
-    }
-
-    fn worked(&mut self, key: u64, at: At) {
-        let Some(index) = self.failing.remove(&key) else { return };
-        let Some(failure) = self.failures.get_mut(index) else { return };
-        failure.resolved = Some(at);
-        for (position, seq, path) in self.edits.iter().rev() {
-            let new = !failure.by.iter().any(|(known, _)| known == path);
-            if *position > failure.at.position && new && failure.by.is_empty() {
-                failure.by.push((path.clone(), *seq));
-            }
-        }
-    }
-
-    /// Lets go of the oldest errors, resolved ones first.
-    fn forget_failures(&mut self) {
-        let mut order: Vec<(bool, u32)> =
-            self.failures.iter().map(|f| (f.resolved.is_none(), f.at.position)).collect();
-        order.sort_unstable();
-        let Some(limit) = order.get(self.entries / 4).copied() else { return };
-        let failing = std::mem::take(&mut self.failing);
-        let keys: HashMap<usize, u64> = failing.into_iter().map(|(key, index)| (index, key)).collect();
-        let mut kept = Vec::new();
-        for (index, failure) in std::mem::take(&mut self.failures).into_iter().enumerate() {
-            if (failure.resolved.is_none(), failure.at.position) >= limit {
-                if let Some(key) = keys.get(&index) {
-                    self.failing.insert(*key, kept.len());
-                }
-                kept.push(failure);
-            }
-        }
-        self.failures = kept;
-    }
-
-    fn step(&mut self, change: Option<StepChange>, text: &str, at: At) {
+    fn step(&mut self, change: Option<&StepChange>, text: &str, at: At) {
         match change {
             None => return,
             Some(StepChange::Add(words)) => {
@@ -450,20 +448,20 @@ impl Work {
                     .split_once('#')
                     .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect())
                     .unwrap_or_default();
-                self.tasks.push((id, Step { text: words, state: State::Pending }, at));
+                self.tasks.push((id, Step { text: words.clone(), state: State::Pending }, at));
                 if self.tasks.len() > 100 {
                     self.tasks.remove(0);
                 }
             }
             Some(StepChange::Set(id, state, words)) => {
-                let Some(task) = self.tasks.iter_mut().find(|(known, _, _)| *known == id) else { return };
+                let Some(task) = self.tasks.iter_mut().find(|(known, _, _)| known == id) else { return };
                 task.2 = at;
                 if let Some(words) = words {
-                    task.1.text = words;
+                    words.clone_into(&mut task.1.text);
                 }
                 match state {
-                    Some(state) => task.1.state = state,
-                    None => self.tasks.retain(|(known, _, _)| *known != id),
+                    Some(state) => task.1.state = *state,
+                    None => self.tasks.retain(|(known, _, _)| known != id),
                 }
             }
         }
@@ -471,32 +469,25 @@ impl Work {
     }
 }
 
-/// The first lines of a text that name something new, in a few excerpts of one line.
-fn excerpts(text: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let mut named: Vec<u64> = Vec::new();
-    for line in text.lines().map(one_line).filter(|line| line.len() <= EXCERPT_LINE) {
-        let before = named.len();
-        terms::each(&line, |name| {
-            let key = terms::key(name);
-            if !named.contains(&key) {
-                named.push(key);
-            }
-        });
-        if named.len() == before {
-            continue;
-        }
-        let full = all.len() == EACH;
-        match all.last_mut() {
-            Some(last) if last.len() + line.len() <= EXCERPT => {
-                last.push_str(" ⏎ ");
-                last.push_str(&line);
-            }
-            _ if full => break,
-            _ => all.push(line),
-        }
-    }
-    all
+/// How much of a result is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All of it.
+    All,
+    /// Its beginning and its end.
+    Ends,
+    /// Its beginning, for the names in it.
+    Names,
+}
+
+/// How a call touches a file.
+#[derive(Debug, Clone, Copy)]
+struct Touch<'a> {
+    effect: Effect,
+    absolute: bool,
+    at: At,
+    text: &'a str,
+    purpose: &'a str,
 }
 
 /// Puts names at the end, each once, and lets the oldest go.
@@ -508,12 +499,133 @@ fn keep_newest(place: &mut VecDeque<(String, u64)>, names: Vec<String>, seq: u64
     }
 }
 
+/// What the model says that a change is for: its last words before the call, unless it only looks.
+fn purpose(text: &str) -> String {
+    const LOOKS: [&str; 16] = [
+        "check",
+        "look",
+        "see",
+        "read",
+        "verify",
+        "understand",
+        "find",
+        "examine",
+        "explore",
+        "search",
+        "review",
+        "run",
+        "查看",
+        "检查",
+        "看看",
+        "运行",
+    ];
+    const LEADS: [&str; 26] = [
+        "now let me ",
+        "now, let me ",
+        "let me now ",
+        "let me ",
+        "let's ",
+        "now i'll ",
+        "i'll now ",
+        "i'll ",
+        "i will ",
+        "now i need to ",
+        "i need to ",
+        "now i ",
+        "next, ",
+        "now ",
+        "first, ",
+        "then ",
+        "also, ",
+        "also ",
+        "i'm going to ",
+        "让我",
+        "现在让我",
+        "现在",
+        "接下来",
+        "我来",
+        "我将",
+        "我会",
+    ];
+    let Some(line) = text.lines().rev().map(str::trim).find(|l| !l.is_empty() && !l.starts_with("```"))
+    else {
+        return String::new();
+    };
+    let plain = super::findings::plain(line.trim_start_matches('#')).replace('’', "'");
+    let Some(last) = super::findings::split(&plain).last().map(|s| s.trim().to_owned()) else {
+        return String::new();
+    };
+    let mut rest = last.trim_end_matches([':', '：', '.', '。', '…']).trim().to_owned();
+    if let Some((step, behind)) = rest.split_once(':')
+        && step.to_lowercase().starts_with("step ")
+    {
+        rest = behind.trim_start().to_owned();
+    }
+    let announced = is_announcement(&rest) || last.ends_with([':', '：']);
+    loop {
+        let lower = rest.to_lowercase();
+        let Some(lead) = LEADS.iter().find(|lead| lower.starts_with(**lead)) else { break };
+        rest = rest.get(lead.len()..).unwrap_or("").trim_start().to_owned();
+    }
+    let first = rest.split(' ').next().unwrap_or("").to_lowercase();
+    if !announced
+        || LOOKS.iter().any(|word| first.starts_with(word))
+        || rest.len() < 12
+        || rest.ends_with('?')
+    {
+        return String::new();
+    }
+    clipped(&one_line(&rest), 140, 0)
+}
+
+/// Whether a tool asks the user something, so that its result is the user's.
+fn asks(name: &str) -> bool {
+    matches!(
+        name,
+        "AskUserQuestion" | "request_user_input" | "ask_user" | "ask_followup_question" | "question"
+    )
+}
+
 /// What clients put into the result of a call that the user refused.
 fn is_refusal(text: &str) -> bool {
     let head = text.get(..floor(text, 300)).unwrap_or(text);
-    ["doesn't want to proceed", "user rejected", "rejected by user", "denied by the user"]
-        .iter()
-        .any(|words| head.contains(words))
+    [
+        "doesn't want to proceed",
+        "user rejected",
+        "rejected by user",
+        "denied by the user",
+        "User denied",
+        "rejected by the user",
+    ]
+    .iter()
+    .any(|words| head.contains(words))
+}
+
+/// The user's own words in such a result.
+pub(super) fn refusal_words(text: &str) -> Option<&str> {
+    const LEADS: [&str; 5] =
+        ["the user said:", "provided the following reason", "with feedback:", "User feedback:", "reason:"];
+    let (_, words) = LEADS.iter().find_map(|lead| text.split_once(lead))?;
+    let words = words.split("Note: The user's next message").next().unwrap_or(words);
+    let words = words.trim_start_matches([':', ' ', '\n']).trim_start_matches("for the rejection:").trim();
+    (!words.is_empty()).then_some(words)
+}
+
+/// Errors of the client's own rules, of which nothing is left when the next call keeps to them.
+fn of_client(text: &str) -> bool {
+    let head = text.get(..floor(text, 400)).unwrap_or(text);
+    [
+        "has not been read yet",
+        "has been modified since",
+        "File does not exist",
+        "exceeds maximum allowed tokens",
+        "InputValidationError",
+        "String to replace not found",
+        "No changes to make",
+        "Sibling tool call errored",
+    ]
+    .iter()
+    .any(|words| head.contains(words))
 }
 
 /// White space runs become one space.
@@ -528,113 +640,6 @@ pub(super) fn one_line(text: &str) -> String {
     out
 }
 
-const WORDS: [&str; 26] = [
-    "error",
-    "fail",
-    "fatal",
-    "panic",
-    "exception",
-    "cannot",
-    "can't",
-    "could not",
-    "unable",
-    "not found",
-    "no such",
-    "denied",
-    "undefined",
-    "invalid",
-    "unexpected",
-    "refused",
-    "timed out",
-    "missing",
-    "unknown",
-    "expected",
-    "mismatch",
-    "abort",
-    "错误",
-    "失败",
-    "异常",
-    "无法",
-];
-
-/// The line of a failed result that tells most: the first that begins like an error, else the first that speaks
-/// of one, else the last.
-pub(super) fn error_line(text: &str) -> String {
-    let head = text.get(..floor(text, SEARCHED)).unwrap_or(text);
-    let mut best: Option<(u8, &str)> = None;
-    let mut last = "";
-    for line in head.lines() {
-        let line = line.trim();
-        if line.len() < 3 || is_exit(line) {
-            continue;
-        }
-        last = line;
-        let lower = line.get(..floor(line, 300)).unwrap_or(line).to_ascii_lowercase();
-        let begins = lower.trim_start_matches(|c: char| !c.is_alphanumeric()).to_owned();
-        let first = begins.split([' ', ':', '[', '(']).next().unwrap_or("");
-        let rank = if first.ends_with("error")
-            || matches!(first, "fatal" | "panic" | "错误")
-            || first.ends_with("exception")
-        {
-            3
-        } else if matches!(first, "fail" | "failed" | "failure")
-            || line.starts_with("E ")
-            || lower.contains("error:")
-            || lower.contains("panicked")
-        {
-            2
-        } else if WORDS.iter().any(|word| lower.contains(word)) {
-            1
-        } else {
-            0
-        };
-        if rank > 0 && best.is_none_or(|(known, _)| rank > known) {
-            best = Some((rank, line));
-        }
-    }
-    if best.is_none() && text.len() > head.len() {
-        let tail = text.get(floor(text, text.len() - 2_000)..).unwrap_or("");
-        last = tail.lines().map(str::trim).rfind(|l| l.len() >= 3 && !is_exit(l)).unwrap_or(last);
-    }
-    let line = strip_colours(best.map_or(last, |(_, line)| line));
-    clipped(&one_line(&line), SHOWN, 0)
-}
-
-/// Lines that tell the exit code and nothing else.
-fn is_exit(line: &str) -> bool {
-    ["Exit code", "Process exited", "exit status", "Wall time", "Chunk ID", "Output:", "Original token"]
-        .iter()
-        .any(|words| line.starts_with(words))
-}
-
-fn strip_colours(line: &str) -> String {
-    let mut out = String::new();
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\u{1b}' {
-            // up to the letter that ends the sequence
-            chars.by_ref().find(|c| c.is_ascii_alphabetic());
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
-/// An error without what differs from run to run: numbers, and what stands in paths.
-fn signature(line: &str) -> String {
-    let mut out = String::new();
-    for word in line.split_whitespace() {
-        if word.contains('/') {
-            out.push('/');
-        } else {
-            out.extend(word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }));
-        }
-        out.push(' ');
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -644,7 +649,8 @@ mod tests {
     }
 
     fn run(work: &mut Work, position: u32, command: &str, status: Status, text: &str) {
-        let call = Call { command: Some(command.to_owned()), ..Call::default() };
+        let mut call = Call::default();
+        call.runs(command.to_owned(), None, None);
         work.call(1, "Bash".into(), call, at(position));
         work.result(1, status, None, text, at(position + 1));
     }
@@ -657,25 +663,40 @@ mod tests {
 
     #[test]
     fn the_last_run_tells_how_a_command_and_its_error_stand() {
-        let mut work = Work::new(100_000);
+        let mut work = Work::new(100_000, true);
         run(&mut work, 1, "cargo test", Status::Error, "   Compiling a\nerror[E1]: x\nExit code 1");
-        assert_eq!(work.failures[0].line, "error[E1]: x");
-        assert!(work.failures[0].resolved.is_none());
+        assert_eq!(work.runs.failures[0].line, "error[E1]: x");
+        assert!(work.runs.failures[0].resolved.is_none());
         touch(&mut work, 3, "a.rs", Effect::Edit);
         run(&mut work, 5, "cd y && cargo test 2>&1 | tail -3", Status::Ok, "");
-        assert_eq!(work.failures[0].resolved.map(|a| a.seq), Some(6));
-        assert_eq!(work.failures[0].by, [("a.rs".to_owned(), 3)]);
-        let command = work.commands.values().next().unwrap();
-        assert_eq!((work.commands.len(), command.runs, command.status), (1, 2, Status::Ok));
+        assert_eq!(work.runs.failures[0].resolved.map(|a| a.seq), Some(6));
+        assert_eq!(work.runs.failures[0].by, [("a.rs".to_owned(), 3)]);
+        let command = work.runs.commands.values().next().unwrap();
+        assert_eq!((work.runs.commands.len(), command.runs, command.status), (1, 2, Status::Ok));
         // another error of the same command ends the first
         run(&mut work, 7, "make", Status::Error, "error: a");
         run(&mut work, 9, "make", Status::Error, "error: b");
-        assert!(work.failures[1].resolved.is_some() && work.failures[2].resolved.is_none());
+        assert!(work.runs.failures[1].resolved.is_some() && work.runs.failures[2].resolved.is_none());
+    }
+
+    #[test]
+    fn what_is_no_error_is_not_told_as_one() {
+        let mut work = Work::new(100_000, false);
+        for n in 0..6 {
+            run(&mut work, n * 2 + 1, &format!("node x{n}.js"), Status::Ok, "Now using node v22\nfine");
+        }
+        run(&mut work, 21, "rg --files | rg duck", Status::Error, "Now using node v22\nExit code 1");
+        run(&mut work, 23, "git commit -m x", Status::Error, "hook: 1 error: lint");
+        run(&mut work, 25, "git add . && git commit --no-verify -m x", Status::Ok, "[main 1a2b3c4] x");
+        let open: Vec<_> = work.runs.failures.iter().filter(|f| f.resolved.is_none()).collect();
+        assert!(open.is_empty(), "{open:?}");
+        assert_eq!(work.runs.commits[0].0, "1a2b3c4 x");
+        assert_eq!(work.runs.branch.as_ref().map(|b| b.0.as_str()), Some("main"));
     }
 
     #[test]
     fn the_last_change_tells_how_a_file_stands() {
-        let mut work = Work::new(100_000);
+        let mut work = Work::new(100_000, true);
         touch(&mut work, 1, "a", Effect::Write);
         touch(&mut work, 3, "a", Effect::Edit);
         assert_eq!((&work.files["a"].fate, work.files["a"].changes), (&Fate::Created, 2));
@@ -701,14 +722,37 @@ mod tests {
     }
 
     #[test]
+    fn what_a_change_is_for_is_told_by_the_words_before_it() {
+        for (said, found) in [
+            ("Perfect!\n\n**2. Fix the redundant requireUser call:**", "Fix the redundant requireUser call"),
+            ("Now let me add the missing test of the pond:", "add the missing test of the pond"),
+            ("现在让我修复舍入错误的问题：", "修复舍入错误的问题"),
+            ("Let me check the file first:", ""),
+            ("The total is rounded twice.", ""),
+        ] {
+            assert_eq!(purpose(said), found, "{said}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_the_user_in_a_refusal_are_found() {
+        let claude = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nno, never touch the lock file";
+        assert!(is_refusal(claude));
+        assert_eq!(refusal_words(claude), Some("no, never touch the lock file"));
+        assert_eq!(refusal_words("exec command rejected by user"), None);
+    }
+
+    #[test]
     fn a_session_without_end_stays_bounded() {
-        let mut work = Work::new(25_000);
+        let mut work = Work::new(25_000, true);
         for n in 0..20_000 {
             touch(&mut work, n * 4, &format!("f{n}"), Effect::Read);
             let status = if n % 2 == 0 { Status::Error } else { Status::Ok };
             run(&mut work, n * 4 + 2, &format!("make t{n}"), status, "error: x");
         }
-        assert!(work.files.len() <= 101 && work.commands.len() <= 101 && work.failures.len() <= 101);
+        assert!(
+            work.files.len() <= 101 && work.runs.commands.len() <= 101 && work.runs.failures.len() <= 101
+        );
         assert!(work.files.contains_key("f19999"));
     }
 }

@@ -26,6 +26,8 @@ pub struct Row {
     pub kept: u64,
     /// Messages that a shorter one stands for.
     pub condensed: u64,
+    /// Messages of which only their size and how they ended is told.
+    pub masked: u64,
     /// Messages left out.
     pub dropped: u64,
     /// Tokens of all of them before; estimated.
@@ -56,26 +58,43 @@ impl Explanation {
         self.rows.iter().map(|r| r.after).sum()
     }
 
-    /// The table, a line a kind.
+    /// Tokens of the budget that neither what is kept nor what is set aside takes.
+    pub fn free(&self) -> u64 {
+        let set_aside = self.budget.summary_reserve.saturating_add(self.budget.note_reserve);
+        self.budget.tokens.saturating_sub(self.kept()).saturating_sub(set_aside)
+    }
+
+    /// The table, a line a kind, then what is worth saying of it.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "{:24} {:>8} {:>9} {:>8} {:>11} {:>11}",
-            "", "kept", "condensed", "dropped", "tokens", "left"
+            "{:24} {:>8} {:>9} {:>8} {:>8} {:>11} {:>11}",
+            "", "kept", "shortened", "masked", "dropped", "tokens", "left"
         )];
         let mut all = Row { kind: "all", ..Row::default() };
         for row in &self.rows {
             all.kept += row.kept;
             all.condensed += row.condensed;
+            all.masked += row.masked;
             all.dropped += row.dropped;
             all.before += row.before;
             all.after += row.after;
         }
         for row in self.rows.iter().chain([&all]) {
             lines.push(format!(
-                "{:24} {:>8} {:>9} {:>8} {:>11} {:>11}",
-                row.kind, row.kept, row.condensed, row.dropped, row.before, row.after
+                "{:24} {:>8} {:>9} {:>8} {:>8} {:>11} {:>11}",
+                row.kind, row.kept, row.condensed, row.masked, row.dropped, row.before, row.after
             ));
         }
+        let share = |tokens: u64| tokens * 100 / self.budget.tokens.max(1);
+        let prompts = self.pinned();
+        if share(prompts) >= 25 {
+            lines.push(format!(
+                "system, first and newest prompt take {prompts} tokens, {} % of the budget",
+                share(prompts)
+            ));
+        }
+        let free = self.free();
+        lines.push(format!("unused: {free} tokens, {} % of the budget", share(free)));
         lines
     }
 
@@ -85,7 +104,7 @@ impl Explanation {
         let set_aside = self.budget.summary_reserve.saturating_add(self.budget.note_reserve);
         let (pinned, kept) = (self.pinned(), self.kept());
         let recent = kept.saturating_sub(pinned);
-        let free = total.saturating_sub(kept).saturating_sub(set_aside);
+        let free = self.free();
         let cells = |tokens: u64| {
             let cells = u128::from(tokens) * width as u128 / u128::from(total);
             usize::try_from(cells).unwrap_or(width).min(width)
@@ -115,8 +134,8 @@ impl Tally {
     pub(super) fn count(&mut self, part: Part, role: Role, tokens: u64, left: Option<(Fate, u64)>) {
         let kind = match (part, role) {
             (_, Role::System) => 0,
-            (Part::Fixed, _) => 1,
-            (Part::Prompt, _) if matches!(left, Some((Fate::Pinned, _))) => 1,
+            (Part::Fixed | Part::Task, _) => 1,
+            (Part::Prompt, _) if matches!(left, Some((Fate::Pinned | Fate::Cut, _))) => 1,
             (Part::Prompt, _) => 2,
             (Part::Ours | Part::Summary, _) => 3,
             (_, Role::Assistant) => 4,
@@ -131,14 +150,18 @@ impl Tally {
             None => row.dropped += 1,
             Some((fate, after)) => {
                 row.after = row.after.saturating_add(after);
-                if fate == Fate::Condensed { row.condensed += 1 } else { row.kept += 1 }
+                match fate {
+                    Fate::Kept | Fate::Pinned => row.kept += 1,
+                    Fate::Condensed | Fate::Cut => row.condensed += 1,
+                    Fate::Masked => row.masked += 1,
+                }
             }
         }
     }
 
     pub(super) fn explanation(self, session_id: String, budget: Budget) -> Explanation {
         let rows = self.0.into_iter().zip(KINDS).map(|(row, kind)| Row { kind, ..row });
-        let rows = rows.filter(|r| r.kept + r.condensed + r.dropped > 0).collect();
+        let rows = rows.filter(|r| r.kept + r.condensed + r.masked + r.dropped > 0).collect();
         Explanation { session_id, budget, rows }
     }
 }

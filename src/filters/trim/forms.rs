@@ -1,7 +1,9 @@
 //! The shorter forms of a record, each a record of its own that stands for it.
 
 use super::cost::{INPUT, image_data};
+use crate::filters::ends::tail;
 use crate::filters::redact::detect::{cut_after, cut_before, secret_at};
+use crate::filters::typed::Lines;
 use crate::json::{Kind, Tape, Text, Value, write_escaped, write_string};
 use crate::record::{By, Draft, Error, Head, Origin, Result, Role, Status, number};
 use crate::tokens::image;
@@ -18,6 +20,10 @@ pub(super) enum Form {
     Plain,
     /// Head, tail and lines that tell of errors, about so many bytes in all.
     Condensed(u64),
+    /// Of a prompt what the user typed and what other prompts do not hold, about so many bytes.
+    Typed(u64),
+    /// The lines of a result that tell most, and how much it was.
+    Told,
     /// One line: how much it was and whether it worked.
     Masked,
     /// One line: what it told is told again later.
@@ -42,11 +48,29 @@ const WHY: usize = 100;
 /// Most error lines that are looked for, of each word.
 const ERROR_LINES: usize = 50;
 
+/// Of a template, what is kept beside the words of the user, in bytes.
+const TEMPLATE: usize = 1_200;
+
+/// A result up to this length is never masked, in bytes.
+const BRIEF: usize = 250;
+
+/// Lines of a successful run that are told, and most of one of them, in bytes.
+const TOLD: usize = 3;
+const TOLD_LINE: usize = 120;
+
 /// What is kept of a text of a call's input that is longer than [`INPUT`], in bytes.
 const INPUT_HEAD: usize = 120;
 
 /// What is looked at behind that, in bytes.
 const LOOKED_AT: usize = 2_000;
+
+/// Keys under which an edit holds the old text and the new one.
+const EDITS: [(&str, &str); 3] =
+    [("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText")];
+
+/// What is kept of the lines that an edit or a patch changes, in bytes, and where they are looked for.
+const CHANGED: usize = 600;
+const COMPARED: usize = 64 << 10;
 
 /// Depth from which on a call's input is not looked into.
 const DEPTH: usize = 24;
@@ -62,7 +86,7 @@ const ERROR_WORDS: [&str; 9] =
 ///
 /// # Errors
 /// The line is no record.
-pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> {
+pub(super) fn twin(line: &[u8], form: Form, lines: &Lines, tape: &mut Tape) -> Result<Vec<u8>> {
     let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
     let head = Head::scanned(value)?;
     let mut out = Vec::with_capacity(1024);
@@ -81,14 +105,19 @@ pub(super) fn twin(line: &[u8], form: Form, tape: &mut Tape) -> Result<Vec<u8>> 
     let content = value.get("content");
     match form {
         Form::Plain => plain(&mut out, content),
-        Form::Masked | Form::Superseded => {
-            write_string(&mut out, &mask(&head, value, form == Form::Superseded));
+        Form::Masked | Form::Told | Form::Superseded => write_string(&mut out, &mask(&head, value, form)),
+        Form::Typed(bytes) => {
+            let text = content.map(body).unwrap_or_default();
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            write_string(&mut out, &typed(&text, lines, bytes));
         }
         Form::Condensed(bytes) => {
             let text = content.map(body).unwrap_or_default();
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-            let errors = head.role == Some(Role::ToolResult);
-            write_string(&mut out, &condense(&text.shown, text.length, bytes, errors));
+            let result = head.role == Some(Role::ToolResult);
+            let shown = if result { plain_text(&text.shown) } else { Cow::Borrowed(&*text.shown) };
+            let length = if shown.len() < text.shown.len() { shown.len() } else { text.length };
+            write_string(&mut out, &condense(&shown, length, bytes, result));
         }
         Form::Whole | Form::Short | Form::Bare | Form::Gone => match content {
             Some(content) => out.extend_from_slice(content.raw()),
@@ -223,20 +252,6 @@ fn shown(text: Text<'_>) -> Shown<'_> {
     Shown { shown: both.into(), length: raw.len() }
 }
 
-/// The end of an escaped text from some line's start on, decoded.
-fn tail(raw: &[u8], bytes: usize) -> String {
-    let from = raw.len().saturating_sub(bytes);
-    for at in memmem::find_iter(raw.get(from..).unwrap_or_default(), b"\\n").map(|at| from + at).take(64) {
-        let slashes = raw.get(..at).unwrap_or_default().iter().rev().take_while(|b| **b == b'\\').count();
-        if slashes % 2 == 0 {
-            let body = [b"\"", raw.get(at + 2..).unwrap_or_default(), b"\""].concat();
-            // the line was scanned, so this can only be a string
-            return serde_json::from_slice(&body).unwrap_or_default();
-        }
-    }
-    String::new()
-}
-
 /// Head, tail and lines that tell of errors, in about so many bytes, and how much is missing.
 ///
 /// `length` is that of the whole text, of which `text` may show the ends alone.
@@ -337,11 +352,79 @@ fn error_lines(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     lines.into_iter().map(|(start, end)| start..end).collect()
 }
 
+/// A prompt in about so many bytes: the words of the user first.
+fn typed(text: &Shown<'_>, lines: &Lines, bytes: usize) -> String {
+    let typed = lines.apart(&text.shown, 2);
+    if typed.words.len() + 200 > bytes || typed.rest.is_empty() {
+        let words = if typed.words.is_empty() { &typed.rest } else { &typed.words };
+        return condense(words, words.len(), bytes, false);
+    }
+    // of what is not the user's, enough to know the template
+    let room =
+        if typed.template { (bytes - typed.words.len()).min(TEMPLATE) } else { bytes - typed.words.len() };
+    let rest = condense(&typed.rest, typed.rest.len(), room, false);
+    if typed.words.is_empty() { rest } else { format!("{}\n\n{rest}", typed.words) }
+}
+
+/// The text of a content; of a very long one its two ends.
+pub(super) fn text(content: Value<'_>) -> String {
+    body(content).shown.into_owned()
+}
+
+/// A result without colours and without what a terminal writes over: of a line with carriage returns, the last part.
+fn plain_text(text: &str) -> Cow<'_, str> {
+    if memchr::memchr2(0x1b, b'\r', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim_end_matches(['\r', '\n']);
+        let shown = shown.rsplit('\r').next().unwrap_or(shown);
+        let mut chars = shown.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '\u{1b}' => escape(&mut chars),
+                c => out.push(c),
+            }
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Skips what follows the escape character of a terminal's control sequence.
+fn escape(chars: &mut std::str::Chars<'_>) {
+    match chars.clone().next() {
+        Some('[') => {
+            chars.next();
+            chars.by_ref().find(|c| ('\u{40}'..='\u{7e}').contains(c));
+        }
+        // a title, ended by a bell or by ESC \
+        Some(']') => {
+            let mut last = ' ';
+            chars.by_ref().find(|c| {
+                let end = *c == '\u{7}' || (last == '\u{1b}' && *c == '\\');
+                last = *c;
+                end
+            });
+        }
+        _ => {
+            chars.next();
+        }
+    }
+}
+
 /// One line for a result: how much it was, whether it worked, and if not, why.
-fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
+fn mask(head: &Head<'_>, value: Value<'_>, form: Form) -> String {
     let text = value.get("content").map(body).unwrap_or_default();
+    if text.length <= BRIEF {
+        // it is hardly longer than what would stand for it
+        return plain_text(&text.shown).into_owned();
+    }
     let size = grouped(text.length as u64);
-    if superseded {
+    if form == Form::Superseded {
         return format!("[tool result omitted: {size} bytes; the file is read or written again later]");
     }
     let code = value.get("exit_code").and_then(|c| c.u64());
@@ -352,22 +435,48 @@ fn mask(head: &Head<'_>, value: Value<'_>, superseded: bool) -> String {
         (_, Some(Status::Ok)) => ", ok".to_owned(),
         _ => String::new(),
     };
-    let why = if failed { why(&text.shown) } else { String::new() };
+    let plain = plain_text(&text.shown);
+    if form == Form::Told && !failed {
+        // what a run says last is how it went
+        let mut last: Vec<String> = lines_of(&plain)
+            .rev()
+            .filter(|line| secret_at(None, &plain, line.start).is_none())
+            .take(TOLD)
+            .map(|line| beginning(&plain, line, TOLD_LINE))
+            .collect();
+        last.reverse();
+        return format!("[tool result omitted: {size} bytes{how}; its last lines:]\n{}", last.join("\n"));
+    }
+    let most = if form == Form::Told { ERROR_LINE } else { WHY };
+    let why = if failed { format!(": {}", why(&plain, most)) } else { String::new() };
     format!("[tool result omitted: {size} bytes{how}{why}]")
 }
 
+/// The lines of a text that hold something.
+fn lines_of(text: &str) -> impl DoubleEndedIterator<Item = Range<usize>> {
+    let start = text.as_ptr() as usize;
+    text.lines().filter(|l| !l.trim().is_empty()).map(move |l| {
+        let at = l.as_ptr() as usize - start;
+        at..at + l.len()
+    })
+}
+
 /// The beginning of the first line that tells of an error, else of the first line.
-fn why(text: &str) -> String {
+fn why(text: &str, most: usize) -> String {
     let whole = |line: &Range<usize>| secret_at(None, text, line.start).is_none();
     let first = 0..memchr::memchr(b'\n', text.as_bytes()).unwrap_or(text.len());
     let line = error_lines(text, 0..text.len()).into_iter().find(whole).unwrap_or(first);
+    beginning(text, line, most)
+}
+
+/// A line, or so much of its beginning as there is room for; never a part of a secret.
+fn beginning(text: &str, line: Range<usize>, most: usize) -> String {
     let blank = text.get(line.clone()).unwrap_or_default();
     let start = line.start + (blank.len() - blank.trim_start().len());
     let end = line.start + blank.trim_end().len();
-    let to =
-        if end > start + WHY { cut_before(None, text, start + WHY) } else { cut_before(None, text, end) };
+    let to = cut_before(None, text, end.min(start + most));
     let cut = if to < end { "[…]" } else { "" };
-    format!(": {}{cut}", text.get(start..to).unwrap_or_default())
+    format!("{}{cut}", text.get(start..to).unwrap_or_default())
 }
 
 /// A call's input with its long texts cut.
@@ -395,6 +504,7 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
         Kind::String => {
             let raw = value.raw();
             match value.text() {
+                Some(text) if raw.len() > INPUT && text.head(PATCH.len()) == PATCH => patch(out, text),
                 Some(text) if raw.len() > INPUT => {
                     out.push(b'"');
                     // more than is kept, so that a secret at its end shows
@@ -409,12 +519,19 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
             }
         }
         Kind::Object => {
+            let edit = EDITS.iter().find_map(|(old, new)| {
+                let (old, new) = ((*old, value.get(old)?.text()?), (*new, value.get(new)?.text()?));
+                (old.1.raw().len().max(new.1.raw().len()) > INPUT).then(|| difference(old, new))
+            });
             out.push(b'{');
             for (n, (key, value)) in value.entries().enumerate() {
                 out.extend_from_slice(if n == 0 { b"\"" } else { b",\"" });
                 out.extend_from_slice(key.raw());
                 out.extend_from_slice(b"\":");
-                shorten(out, Some(key.raw()), value, depth + 1);
+                match edit.iter().flatten().find(|(name, _)| key == *name) {
+                    Some((_, changed)) => write_string(out, changed),
+                    None => shorten(out, Some(key.raw()), value, depth + 1),
+                }
             }
             out.push(b'}');
         }
@@ -430,6 +547,65 @@ fn shorten(out: &mut Vec<u8>, name: Option<&[u8]>, value: Value<'_>, depth: usiz
         }
         Kind::Number | Kind::True | Kind::False | Kind::Null => out.extend_from_slice(value.raw()),
     }
+}
+
+/// What an edit takes out and puts in, without the lines that both texts begin and end with.
+fn difference<'a>(old: (&'a str, Text<'_>), new: (&'a str, Text<'_>)) -> [(&'a str, String); 2] {
+    let texts = [old.1.head(COMPARED), new.1.head(COMPARED)];
+    let [before, after] = &texts;
+    let common = |one: &mut dyn Iterator<Item = &str>, other: &mut dyn Iterator<Item = &str>| -> usize {
+        one.zip(other).take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
+    };
+    let head = common(&mut before.split_inclusive('\n'), &mut after.split_inclusive('\n'));
+    let (old_rest, new_rest) =
+        (before.get(head..).unwrap_or_default(), after.get(head..).unwrap_or_default());
+    let tail = common(&mut old_rest.split_inclusive('\n').rev(), &mut new_rest.split_inclusive('\n').rev());
+    [(old.0, before), (new.0, after)]
+        .map(|(name, text)| (name, stretch(name.as_bytes(), text, head..text.len() - tail)))
+}
+
+/// The lines in `range`, or so much of their beginning as there is room for, with marks where others stand.
+fn stretch(name: &[u8], text: &str, range: Range<usize>) -> String {
+    let start = if range.start == 0 { 0 } else { cut_after(Some(name), text, range.start) };
+    let most = range.end.min(start + CHANGED).max(start);
+    let end = if most < text.len() { cut_before(Some(name), text, most).max(start) } else { most };
+    let mut out = String::from(if start > 0 { "[…]\n" } else { "" });
+    out.push_str(text.get(start..end).unwrap_or_default());
+    if end < text.len() {
+        let gap = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
+        out.push_str(gap);
+        out.push_str("[…]");
+    }
+    out
+}
+
+/// How a patch of Codex begins.
+const PATCH: &str = "*** Begin Patch";
+
+/// A patch without the lines that it leaves as they are.
+fn patch(out: &mut Vec<u8>, text: Text<'_>) {
+    let all = text.head(COMPARED);
+    let mut shown = String::new();
+    let mut at = 0;
+    let mut full = false;
+    for line in all.split_inclusive('\n') {
+        let told = line.starts_with(['+', '-', '*', '@']);
+        // a secret of many lines is all there or not at all
+        full |= told && shown.len() + line.len() > CHANGED;
+        if told
+            && !full
+            && secret_at(None, &all, at).is_none()
+            && secret_at(None, &all, at + line.len()).is_none()
+        {
+            shown.push_str(line);
+        }
+        at += line.len();
+    }
+    out.push(b'"');
+    write_escaped(out, &shown);
+    let left = text.raw().len().saturating_sub(shown.len());
+    write_escaped(out, &format!("[… {} bytes left out …]", grouped(left as u64)));
+    out.push(b'"');
 }
 
 /// A number with its thousands apart.
@@ -451,7 +627,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn made(line: &str, form: Form) -> serde_json::Value {
-        let twin = twin(line.as_bytes(), form, &mut Tape::new()).unwrap();
+        let twin = twin(line.as_bytes(), form, &Lines::default(), &mut Tape::new()).unwrap();
         serde_json::from_slice(&twin).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&twin)))
     }
 
@@ -482,10 +658,21 @@ mod tests {
         let text = "checking\nerror: no such file\nmore\n".repeat(400);
         let v = made(&result(&serde_json::to_string(&text).unwrap()), Form::Masked);
         assert_eq!(v["content"], "[tool result omitted: 13,600 bytes, exit code 101: error: no such file]");
-        let ok = result("\"fine\"").replace("\"error\"", "\"ok\"").replace("\"exit_code\":101,", "");
-        assert_eq!(made(&ok, Form::Masked)["content"], "[tool result omitted: 4 bytes, ok]");
-        let old = made(&ok, Form::Superseded);
-        assert_eq!(old["content"], "[tool result omitted: 4 bytes; the file is read or written again later]");
+        let ok = |text: &str| {
+            let line = result(&serde_json::to_string(text).unwrap());
+            line.replace("\"error\"", "\"ok\"").replace("\"exit_code\":101,", "")
+        };
+        let long = "a line of a run\n".repeat(20) + "done in 3 s";
+        assert_eq!(made(&ok(&long), Form::Masked)["content"], "[tool result omitted: 331 bytes, ok]");
+        let told = "[tool result omitted: 331 bytes, ok; its last lines:]\na line of a run\na line of a run\ndone in 3 s";
+        assert_eq!(made(&ok(&long), Form::Told)["content"], told);
+        let old = made(&ok(&long), Form::Superseded);
+        assert_eq!(
+            old["content"],
+            "[tool result omitted: 331 bytes; the file is read or written again later]"
+        );
+        // the mark would be hardly shorter
+        assert_eq!(made(&ok("\u{1b}[32mfine\u{1b}[0m"), Form::Masked)["content"], "fine");
     }
 
     #[test]
@@ -521,6 +708,51 @@ mod tests {
         assert_eq!(made(&call(&many), Form::Short)["input"]["omitted"], "[12,001 bytes of input left out]");
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(made(&call(&deep), Form::Short)["input"].to_string().contains("bytes …]"));
+    }
+
+    #[test]
+    fn an_edit_is_told_as_its_difference() {
+        let same = "  // an unchanged line of the function\n".repeat(12);
+        let (old, new) = (
+            format!("head\n{same}  return ok;\n}}"),
+            format!("head\n{same}  if (a) return 7;\n  return ok;\n}}"),
+        );
+        let call = |input: serde_json::Value| {
+            let line = serde_json::json!({"type":"message","role":"tool_call","tool_call_id":"t","tool_name":"Edit","input":input});
+            made(&line.to_string(), Form::Short)["input"].clone()
+        };
+        for (a, b) in EDITS {
+            let input = call(serde_json::json!({"path":"/a", a: old, b: new}));
+            assert_eq!((&input[a], &input[b]), (&"[…]\n[…]".into(), &"[…]\n  if (a) return 7;\n[…]".into()));
+            // several edits of one call, too, and what is short stays
+            let input = call(serde_json::json!({"edits":[{a: old, b: new}, {a: "x", b: "y"}]}));
+            assert_eq!(
+                (&input["edits"][0][b], &input["edits"][1][b]),
+                (&"[…]\n  if (a) return 7;\n[…]".into(), &"y".into())
+            );
+        }
+        let context = " an unchanged line of the function\n".repeat(12);
+        let patch = format!(
+            "*** Begin Patch\n*** Update File: a.rs\n@@\n{context}-old\n+new\n{context}*** End Patch"
+        );
+        let shown = call(serde_json::json!({"input": patch}))["input"].as_str().unwrap().to_owned();
+        assert!(
+            shown.starts_with("*** Begin Patch\n*** Update File: a.rs\n@@\n-old\n+new\n*** End Patch[… "),
+            "{shown}"
+        );
+        // a new file is told by its beginning
+        let added = format!("*** Begin Patch\n*** Add File: a.rs\n{}", "+a new line\n".repeat(500));
+        assert!(call(added.into()).as_str().unwrap().len() < 700);
+        // no part of a key is left
+        let key = format!(
+            "-----BEGIN {} KEY-----\n{}-----END {} KEY-----\n",
+            "PRIVATE",
+            "MIIabcdefghijklmnopqrstuvwxyz0123456789\n".repeat(20),
+            "PRIVATE"
+        );
+        let input =
+            call(serde_json::json!({"path":"/a","old_string":"a\nb","new_string":format!("a\n{key}b")}));
+        assert!(!input["new_string"].as_str().unwrap().contains("MIIabc"), "{input}");
     }
 
     #[test]

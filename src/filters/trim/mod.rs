@@ -42,6 +42,7 @@ mod tests;
 pub use explain::{Explanation, Row};
 
 use super::Filter;
+use super::typed::{self, Lines};
 use crate::json::{Tape, Text, Value};
 use crate::record::{
     Budget, End, Error, Harness, Head, Kind, Origin, Record, Result, Role, number, with_fields,
@@ -49,6 +50,7 @@ use crate::record::{
 use crate::stream::{Held, Queue, Sink};
 use crate::tokens::{Counter, Exact, Family, Tokenizer};
 use explain::Tally;
+use forms::Form;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
@@ -58,6 +60,15 @@ const SUMMARY: (u64, u64) = (4_000, 60);
 
 /// Most tokens that are set aside for the note, and most hundredths of the budget.
 const NOTE: (u64, u64) = (500, 5);
+
+/// The first and the newest prompt may take so much of the budget each: one in.
+const CAP: u64 = 4;
+
+/// What the first and the newest prompt may take in any case, in tokens.
+const CAPPED: u64 = 48;
+
+/// Up to this room, in tokens, calls and their results go before texts do.
+const SMALL: u64 = 12_000;
 
 /// Bytes that are held before the first records go out although nothing had to go.
 const HELD: u64 = 4 << 20;
@@ -175,8 +186,10 @@ impl Counters {
 /// What a held message is to the trimming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Stays as it is: a system record, the first prompt.
+    /// Stays as it is: a system record.
     Fixed,
+    /// The first prompt of the human: stays, within its share.
+    Task,
     /// A summary of relay's own: stays, and takes the place that is set aside for one.
     Ours,
     /// A prompt of the human.
@@ -245,6 +258,10 @@ struct State {
     id: String,
     /// Room for what is kept, in tokens.
     room: u64,
+    /// The most that the first and the newest prompt may take each, in tokens.
+    cap: u64,
+    /// The long lines of all prompts, to tell templates.
+    lines: Lines,
     queue: Queue,
     /// What is decided or waits for a newer prompt or summary, before `entries`.
     front: VecDeque<Entry>,
@@ -315,7 +332,8 @@ impl Trim {
     fn begin(&mut self, record: &Record<'_>, out: &mut dyn Sink) -> Result<()> {
         let aim = self.options.aim();
         let set_aside = aim.summary_reserve.saturating_add(aim.note_reserve);
-        self.state = State { room: aim.tokens.saturating_sub(set_aside), ..State::default() };
+        let room = aim.tokens.saturating_sub(set_aside);
+        self.state = State { room, cap: (aim.tokens / CAP).max(CAPPED), ..State::default() };
         let value = record.parse(&mut self.tape)?;
         let id = value.get("session_id").and_then(|v| v.text());
         self.state.id = id.map(|t| t.decode().into_owned()).unwrap_or_default();
@@ -342,17 +360,23 @@ impl Trim {
         if cost::is_unwritten(head) {
             return self.pass(record.line(), out);
         }
+        let prompt = role == Role::User && head.is_prompt() && record.line().len() > typed::SHORT;
         let value = match record.body() {
-            Some(_) => None,
-            None => Some(record.parse(&mut self.tape)?),
+            Some(_) if !prompt => None,
+            _ => Some(record.parse(&mut self.tape)?),
         };
+        if prompt {
+            let content = value.and_then(|value| value.get("content"));
+            self.state.lines.note(&content.map(forms::text).unwrap_or_default());
+        }
         let least = cost::least(role, record, value, self.options.family);
         let state = &mut self.state;
-        let (part, unit) = state.place(role, head, least);
+        let small = state.room <= SMALL && matches!(role, Role::ToolCall | Role::ToolResult);
+        let (part, unit) = state.place(role, head, if small { least / 4 } else { least });
         let turn = state.turn;
         let mark = match part {
             Part::Fixed | Part::Ours => None,
-            _ => mark(record, value),
+            Part::Task | Part::Prompt | Part::Summary | Part::Noise | Part::Step => mark(record, value),
         };
         let held = match mark {
             None => state.queue.push(&[record.line()])?,
@@ -374,7 +398,7 @@ impl Trim {
         while let Some(oldest) = state.units.front() {
             let behind = (state.least - oldest.least)
                 .saturating_add(state.fixed_least)
-                .saturating_add(state.newest_least);
+                .saturating_add(state.newest_least.min(state.cap));
             let old = self.options.recent_turns.is_some_and(|n| oldest.turn.saturating_add(n) <= state.turn);
             if behind <= state.room && !old && state.units.len() <= UNITS {
                 break;
@@ -398,7 +422,9 @@ impl Trim {
             let first = self.state.first;
             let decided = |entry: &Entry| match entry {
                 Entry::Lines(_) | Entry::Unmarked(_) => true,
-                Entry::Item(item) => item.unit < first || matches!(item.part, Part::Fixed | Part::Ours),
+                Entry::Item(item) => {
+                    item.unit < first || matches!(item.part, Part::Fixed | Part::Task | Part::Ours)
+                }
             };
             if !self.state.entries.front().is_some_and(decided) {
                 break;
@@ -447,6 +473,13 @@ impl Trim {
                     self.state.queue.each(range.clone(), |lines| out.put_all(lines))?;
                     self.state.queue.forget(range.end);
                 }
+                Entry::Item(item) if item.part == Part::Task => {
+                    if !self.first_prompt(item, out)? {
+                        self.state.front.push_front(entry);
+                        break;
+                    }
+                    self.state.queue.forget(item.held.range().end);
+                }
                 Entry::Item(item) if self.waits(&item) => {
                     self.state.front.push_front(entry);
                     break;
@@ -458,6 +491,47 @@ impl Trim {
             }
         }
         Ok(())
+    }
+
+    /// Hands the first prompt on, cut to its share once it is known that not all fits. Gives whether it is out.
+    fn first_prompt(&mut self, item: Item, out: &mut dyn Sink) -> Result<bool> {
+        let Trim { options, counters, tape, state, .. } = self;
+        let mut room = Vec::new();
+        let line = original(&state.queue, &item, &mut room)?;
+        let (family, cap) = (options.family, state.cap);
+        let tokens = |line: &[u8], tape: &mut Tape, counter: &dyn Counter| -> Result<u64> {
+            let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+            Ok(cost::whole(item.role, value, counter, family))
+        };
+        let quick = tokens(line, tape, &*counters.quick)?;
+        // an estimate is never this wrong
+        let mut sure = if quick / 4 > cap { quick } else { tokens(line, tape, counters.sure()?)? };
+        if sure <= cap {
+            out.put(line)?;
+            state.tally.count(item.part, item.role, quick, Some((settle::Fate::Pinned, sure)));
+            state.gone_quick = state.gone_quick.saturating_add(quick);
+            state.gone_sure = state.gone_sure.saturating_add(sure);
+            return Ok(true);
+        }
+        if !state.over {
+            return Ok(false);
+        }
+        let (mut bytes, mut twin) = (cap.saturating_mul(4), Vec::new());
+        while sure > cap && bytes > 0 {
+            twin = forms::twin(line, Form::Typed(bytes), &state.lines, tape)?;
+            sure = tokens(&twin, tape, counters.sure()?)?;
+            bytes = bytes * 7 / 8;
+        }
+        if !options.drop {
+            out.put(&condensed(line, tape)?)?;
+            state.messages += 1;
+        }
+        out.put(&twin)?;
+        state.changed = true;
+        state.tally.count(item.part, item.role, quick, Some((settle::Fate::Cut, sure)));
+        state.gone_quick = state.gone_quick.saturating_add(sure);
+        state.gone_sure = state.gone_sure.saturating_add(sure);
+        Ok(true)
     }
 
     /// Counts a message that is trimmed, and gives what goes out of it.
@@ -578,7 +652,8 @@ impl State {
             Role::System => Part::Fixed,
             Role::Summary if head.origin == Some(Origin::Relay) => return (Part::Ours, next),
             Role::Summary => Part::Summary,
-            _ if head.is_prompt() && !head.synthetic => {
+            // one that was cut before is still the human's
+            _ if head.is_prompt() => {
                 // several texts of one line are one prompt
                 match self.prompting.filter(|(turn, _)| turn.is_some() && *turn == head.turn) {
                     Some((_, unit)) if self.turn > 1 => return (Part::Prompt, self.joined(unit, least)),
@@ -589,12 +664,13 @@ impl State {
                         self.prompting = Some((head.turn, next));
                     }
                 }
-                if self.turn == 1 { Part::Fixed } else { Part::Prompt }
+                if self.turn == 1 { Part::Task } else { Part::Prompt }
             }
             _ if matches!(head.harness, Some(Harness::Command | Harness::Notice)) => Part::Noise,
             _ => Part::Step,
         };
-        if part == Part::Fixed {
+        if matches!(part, Part::Fixed | Part::Task) {
+            let least = if part == Part::Task { least.min(self.cap) } else { least };
             self.fixed_least = self.fixed_least.saturating_add(least);
             return (part, next);
         }
@@ -602,7 +678,11 @@ impl State {
             self.newest_summary = next;
         }
         // the newest summary may be left out, and noise goes before anything else
-        let least = if matches!(part, Part::Summary | Part::Noise) { 0 } else { least };
+        let least = match part {
+            Part::Summary | Part::Noise => 0,
+            Part::Prompt => least.min(self.cap),
+            _ => least,
+        };
         (part, self.alone(least, part == Part::Prompt))
     }
 
@@ -708,6 +788,12 @@ fn original<'a>(queue: &'a Queue, item: &Item, room: &'a mut Vec<u8>) -> Result<
 fn trimmed(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {
     let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
     Ok(with_fields(line, value, &[("dropped", MARK)]))
+}
+
+/// The original of a shortened record.
+fn condensed(line: &[u8], tape: &mut Tape) -> Result<Vec<u8>> {
+    let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
+    Ok(with_fields(line, value, &[("dropped", b"\"condensed\"")]))
 }
 
 /// The session's record with its budget, which stands before `via` and `extra` when it is new.

@@ -1,7 +1,7 @@
 //! What of the window is kept, and in which form.
 
 use super::forms::{self, Form};
-use super::{Counters, Entry, Item, Options, Part, State, cost, hash, original, trimmed};
+use super::{Counters, Entry, Item, Options, Part, SMALL, State, condensed, cost, hash, original, trimmed};
 use crate::json::{Kind, Tape, Value};
 use crate::record::{Budget, Error, Head, Result, Role};
 use crate::stream::Sink;
@@ -31,6 +31,13 @@ const FREE: u64 = 96;
 /// Steps and prompts that are taken back in at most, beside the first.
 const READMITTED: usize = 64;
 
+/// Steps whose calls stay where texts go before them, and most of a text that says nothing without its calls, in bytes.
+const STEPS: usize = 3;
+const ANNOUNCED: usize = 200;
+
+/// What is counted exactly whatever the budget, in tokens.
+const COUNTED: u64 = 10_000;
+
 /// Least that a text is cut to, in bytes.
 const CUT: u64 = 100;
 
@@ -49,7 +56,11 @@ pub(super) enum Fate {
     Kept,
     /// Kept whatever else is.
     Pinned,
+    /// The first or the newest prompt, cut to its share.
+    Cut,
     Condensed,
+    /// Told by its size and how it ended.
+    Masked,
 }
 
 /// A message that is decided on.
@@ -60,6 +71,8 @@ struct Piece {
     /// Bytes of its text, escaped.
     length: usize,
     images: bool,
+    /// A filter made it in the place of another.
+    synthetic: bool,
     /// A later one tells the same, or how it stands now.
     superseded: bool,
 }
@@ -84,6 +97,8 @@ struct Window<'a> {
     tape: &'a mut Tape,
     state: &'a State,
     pieces: Vec<Piece>,
+    /// What is never left out, in its least form, and nothing else.
+    base: Vec<Form>,
     costs: HashMap<(usize, Form), Cost>,
     room: Vec<u8>,
 }
@@ -109,17 +124,27 @@ pub(super) fn settle(
             Entry::Unmarked(held) => Slot::Unmarked(held),
             Entry::Item(item) => {
                 let pinned = match item.part {
-                    Part::Fixed | Part::Ours => true,
+                    Part::Fixed | Part::Task | Part::Ours => true,
                     Part::Prompt => item.turn == state.turn,
                     Part::Summary | Part::Noise | Part::Step => false,
                 };
-                pieces.push(Piece { item, pinned, length: 0, images: false, superseded: false });
+                let blank =
+                    Piece { item, pinned, length: 0, images: false, synthetic: false, superseded: false };
+                pieces.push(blank);
                 Slot::Piece(pieces.len() - 1)
             }
         });
     }
-    let mut window =
-        Window { options, counters, tape, state, pieces, costs: HashMap::new(), room: Vec::new() };
+    let mut window = Window {
+        options,
+        counters,
+        tape,
+        state,
+        pieces,
+        base: Vec::new(),
+        costs: HashMap::new(),
+        room: Vec::new(),
+    };
     window.look()?;
     let (forms, shrunk) = window.decide(aim)?;
     let Window { pieces, costs, mut room, .. } = window;
@@ -156,11 +181,14 @@ pub(super) fn settle(
             _ => {
                 let line = original(&state.queue, &item, &mut room)?;
                 if !options.drop {
-                    let value = tape.parse(line).map_err(|e| Error::shape(e.to_string()))?;
-                    out.put(&crate::record::with_fields(line, value, &[("dropped", b"\"condensed\"")]))?;
+                    out.put(&condensed(line, tape)?)?;
                 }
-                out.put(&forms::twin(line, form, tape)?)?;
-                Some(Fate::Condensed)
+                out.put(&forms::twin(line, form, &state.lines, tape)?)?;
+                Some(match form {
+                    _ if piece.pinned => Fate::Cut,
+                    Form::Masked | Form::Told | Form::Superseded | Form::Bare => Fate::Masked,
+                    _ => Fate::Condensed,
+                })
             }
         };
         changes.push(fate);
@@ -171,7 +199,7 @@ pub(super) fn settle(
         match fate {
             Some(Fate::Kept | Fate::Pinned) => continue,
             // the original is no longer live, the twin is
-            Some(Fate::Condensed) => state.messages += u64::from(!options.drop),
+            Some(Fate::Condensed | Fate::Masked | Fate::Cut) => state.messages += u64::from(!options.drop),
             None => {
                 state.live -= 1;
                 state.messages -= u64::from(options.drop);
@@ -218,12 +246,13 @@ impl Window<'_> {
                 // a short one costs hardly more than its size told
                 let long = content.filter(|input| role == Role::ToolCall && input.raw().len() > cost::INPUT);
                 let plans = long.is_some_and(is_plan);
-                Ok((Cost { tokens, sure: counters.last }, length, images, id, file, plans))
+                let facts = (length, images, head.synthetic, plans);
+                Ok((Cost { tokens, sure: counters.last }, facts, id, file))
             })?;
-            let Some((cost, length, images, id, file, plans)) = seen else { continue };
+            let Some((cost, (length, images, synthetic, plans), id, file)) = seen else { continue };
             self.costs.insert((at, Form::Whole), cost);
             if let Some(piece) = self.pieces.get_mut(at) {
-                (piece.length, piece.images) = (length, images);
+                (piece.length, piece.images, piece.synthetic) = (length, images, synthetic);
                 piece.superseded = plans && planned;
             }
             planned |= plans;
@@ -251,17 +280,22 @@ impl Window<'_> {
         if form == Form::Gone {
             return Ok(0);
         }
-        if let Some(known) = self.costs.get(&(at, form)).filter(|c| c.sure || !sure) {
-            return Ok(known.tokens);
+        if let Some(known) = self.costs.get(&(at, form)) {
+            // an estimate is never wrong enough for this to fit, and to count a text without end takes its time
+            let far = form == Form::Whole && known.tokens / 4 > self.options.budget.max(COUNTED);
+            if known.sure || !sure || far {
+                return Ok(known.tokens);
+            }
         }
         let family = self.options.family;
         let Some(role) = self.pieces.get(at).map(|p| p.item.role) else { return Ok(0) };
+        let lines = &self.state.lines;
         let cost = self.with_line(at, |line, tape, counters| {
             let made;
             let line = match form {
                 Form::Whole => line,
                 _ => {
-                    made = forms::twin(line, form, tape)?;
+                    made = forms::twin(line, form, lines, tape)?;
                     &made
                 }
             };
@@ -308,10 +342,21 @@ impl Window<'_> {
         if quick / 4 <= limit && self.total(&whole, &aim, true)? <= limit {
             return Ok((whole, None));
         }
-        let pinned: Vec<Form> =
-            self.pieces.iter().map(|p| if p.pinned { Form::Whole } else { Form::Gone }).collect();
-        let least = self.total(&pinned, &aim, true)?;
+        let mut cap = self.state.cap;
+        let (mut pinned, mut least) = self.pinned(cap, false, &aim)?;
+        // two long prompts leave room for what was said about them
+        while least > limit / 3 * 2 && cap > (limit / 4).max(CUT / 4) {
+            cap = cap / 4 * 3;
+            (pinned, least) = self.pinned(cap, false, &aim)?;
+        }
+        self.base = pinned.clone();
         if least > limit {
+            let rest = self.options.budget.saturating_sub(self.options.summary_reserve.unwrap_or(0));
+            let rest = self.options.safe(rest, exact);
+            while least > rest && cap > 0 {
+                cap /= 2;
+                (pinned, least) = self.pinned(cap, true, &aim)?;
+            }
             return self.shrink(pinned, least, aim, exact);
         }
         for round in 0.. {
@@ -330,6 +375,32 @@ impl Window<'_> {
             }
         }
         Ok((pinned, None))
+    }
+
+    /// What is never left out: whole, or of a long prompt what `cap` tokens hold. What was cut before is only cut again
+    /// with `hard`. Everything else is left out. Gives the forms and what they cost.
+    fn pinned(&mut self, cap: u64, hard: bool, aim: &Budget) -> Result<(Vec<Form>, u64)> {
+        let mut forms = Vec::with_capacity(self.pieces.len());
+        for at in 0..self.pieces.len() {
+            let piece = self.pieces.get(at).filter(|p| p.pinned).map(|p| (p.item.part, p.synthetic));
+            forms.push(match piece {
+                Some((Part::Task | Part::Prompt, made)) if hard || !made => self.capped(at, cap)?,
+                Some(_) => Form::Whole,
+                None => Form::Gone,
+            });
+        }
+        let least = self.total(&forms, aim, true)?;
+        Ok((forms, least))
+    }
+
+    /// A prompt whole, or what of it `cap` tokens hold, at least its very beginning.
+    fn capped(&mut self, at: usize, cap: u64) -> Result<Form> {
+        let whole = self.cost(at, Form::Whole, true)?;
+        if whole <= cap {
+            return Ok(Form::Whole);
+        }
+        let form = self.filling(at, cap, u64::MAX, Form::Typed)?.unwrap_or(Form::Typed(CUT));
+        Ok(if self.cost(at, form, true)? < whole { form } else { Form::Whole })
     }
 
     /// What is never touched does not fit beside what is set aside: that shrinks, the summary's part first.
@@ -373,6 +444,9 @@ impl Window<'_> {
     fn arrange(&mut self, limit: u64, aim: &Budget, give: bool) -> Result<Vec<Form>> {
         let count = self.pieces.len();
         let mut plan = Plan { forms: vec![Form::Whole; count], total: 0, limit };
+        for (form, base) in plan.forms.iter_mut().zip(&self.base).filter(|(_, base)| **base != Form::Gone) {
+            *form = *base;
+        }
         plan.total = self.known(&plan.forms, aim)?;
         let newest = self.state.turn;
         let all: Vec<usize> =
@@ -407,13 +481,16 @@ impl Window<'_> {
                 self.lower(&mut plan, *at, Form::Superseded)?;
             }
         }
-        for form in [Form::Condensed(CONDENSED), Form::Masked] {
+        for form in [Form::Condensed(CONDENSED), Form::Told, Form::Masked] {
             for at in results {
                 self.lower(&mut plan, *at, form)?;
             }
         }
         for at in chosen(self, &|p| p.item.role == Role::ToolCall && !p.superseded) {
             self.lower(&mut plan, at, Form::Short)?;
+        }
+        if limit <= SMALL {
+            self.part(&mut plan, &all)?;
         }
         let mut left_out = self.leave_out(&mut plan, &all, aim)?;
         if give {
@@ -424,6 +501,7 @@ impl Window<'_> {
             // where nothing else takes it
             self.readmit(&mut plan, &mut left_out, READMITTED)?;
             self.give_back(&mut plan, &all)?;
+            self.give_prompts_back(&mut plan)?;
         }
         Ok(plan.forms)
     }
@@ -456,9 +534,9 @@ impl Window<'_> {
 
     /// The newest results stay whole while they leave half of the room; gives how many others there are.
     fn protect(&mut self, plan: &mut Plan, results: &[usize], aim: &Budget) -> Result<usize> {
-        let pinned: Vec<Form> =
-            self.pieces.iter().map(|p| if p.pinned { Form::Whole } else { Form::Gone }).collect();
-        let mut share = plan.limit.saturating_sub(self.known(&pinned, aim)?) / 2;
+        let base = std::mem::take(&mut self.base);
+        let mut share = plan.limit.saturating_sub(self.known(&base, aim)?) / 2;
+        self.base = base;
         let mut others = results.len();
         let keep = usize::try_from(self.options.keep_tools).unwrap_or(usize::MAX);
         for at in results.iter().rev().take(keep) {
@@ -483,7 +561,7 @@ impl Window<'_> {
         let kept = results.len() - others;
         if kept < keep
             && let Some(at) = others.checked_sub(1).and_then(|n| results.get(n))
-            && let Some(form) = self.filling(*at, share, MOST)?
+            && let Some(form) = self.filling(*at, share, MOST, Form::Condensed)?
         {
             let (before, after) = (self.cost(*at, Form::Whole, false)?, self.cost(*at, form, false)?);
             plan.set(*at, form, before, after);
@@ -493,7 +571,7 @@ impl Window<'_> {
     }
 
     /// A condensed form that costs at most `room` tokens, and not much less.
-    fn filling(&mut self, at: usize, room: u64, most: u64) -> Result<Option<Form>> {
+    fn filling(&mut self, at: usize, room: u64, most: u64, form: fn(u64) -> Form) -> Result<Option<Form>> {
         let length = self.pieces.get(at).map_or(0, |p| p.length as u64);
         let mut bytes = room.saturating_mul(3).min(most);
         let (mut fits, mut exceeds) = (0, most.saturating_add(1));
@@ -501,7 +579,7 @@ impl Window<'_> {
             if bytes < CUT {
                 break;
             }
-            let cost = self.cost(at, Form::Condensed(bytes), true)?;
+            let cost = self.cost(at, form(bytes), true)?;
             if cost <= room {
                 fits = bytes;
                 if room - cost <= room / 64 || bytes >= length {
@@ -520,7 +598,73 @@ impl Window<'_> {
                 bytes = fits + (exceeds - fits) / 2;
             }
         }
-        Ok((fits > 0).then_some(Form::Condensed(fits)))
+        Ok((fits > 0).then_some(form(fits)))
+    }
+
+    /// Leaves out calls with their results, oldest first, and keeps what was said beside them if that is more than
+    /// an announcement. The newest ones stay.
+    fn part(&mut self, plan: &mut Plan, all: &[usize]) -> Result<()> {
+        let mut steps: Vec<(u64, Vec<usize>)> = Vec::new();
+        let mut place: HashMap<u64, usize> = HashMap::new();
+        for at in all {
+            let Some(item) = self.pieces.get(*at).map(|p| p.item).filter(|i| i.part == Part::Step) else {
+                continue;
+            };
+            let n = *place.entry(item.unit).or_insert_with(|| {
+                steps.push((item.unit, Vec::new()));
+                steps.len() - 1
+            });
+            if let Some((_, members)) = steps.get_mut(n) {
+                members.push(*at);
+            }
+        }
+        let is_tool = |window: &Self, at: usize| {
+            window.pieces.get(at).is_some_and(|p| matches!(p.item.role, Role::ToolCall | Role::ToolResult))
+        };
+        steps.retain(|(_, members)| members.iter().any(|at| is_tool(self, *at)));
+        let newest = steps.len().saturating_sub(STEPS);
+        for (_, members) in steps.iter().take(newest) {
+            if plan.fits() {
+                break;
+            }
+            let said: usize = members
+                .iter()
+                .filter(|at| !is_tool(self, **at))
+                .map(|at| self.pieces.get(*at).map_or(0, |p| p.length))
+                .sum();
+            for at in members {
+                // all of the calls or none, so that no result is left alone
+                let Some(now) = plan.forms.get(*at).copied() else { continue };
+                if said <= ANNOUNCED || is_tool(self, *at) {
+                    let cost = self.cost(*at, now, false)?;
+                    plan.set(*at, Form::Gone, cost, 0);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a cut prompt what room nothing else takes.
+    fn give_prompts_back(&mut self, plan: &mut Plan) -> Result<()> {
+        for at in (0..self.pieces.len()).rev() {
+            let Some(now @ Form::Typed(_)) = plan.forms.get(at).copied() else { continue };
+            if plan.spare() < 2 * plan.little() {
+                break;
+            }
+            let before = self.cost(at, now, false)?;
+            let room = plan.spare().saturating_add(before);
+            let better = match self.cost(at, Form::Whole, true)? <= room {
+                true => Some(Form::Whole),
+                false => self.filling(at, room, u64::MAX, Form::Typed)?,
+            };
+            if let Some(form) = better {
+                let after = self.cost(at, form, true)?;
+                if after > before && after <= room {
+                    plan.set(at, form, before, after);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Leaves out whole turns, oldest first, of each its steps before its prompt. Gives the messages of each step
@@ -530,9 +674,9 @@ impl Window<'_> {
             return Ok(Vec::new());
         }
         let newest_summary = self.state.newest_summary;
-        let pinned: Vec<Form> =
-            self.pieces.iter().map(|p| if p.pinned { Form::Whole } else { Form::Gone }).collect();
-        let free = plan.limit.saturating_sub(self.known(&pinned, aim)?);
+        let base = std::mem::take(&mut self.base);
+        let free = plan.limit.saturating_sub(self.known(&base, aim)?);
+        self.base = base;
         let mut units: Vec<(u64, u64, bool)> = Vec::new();
         let mut members: HashMap<u64, Vec<usize>> = HashMap::new();
         for at in all {
@@ -542,7 +686,7 @@ impl Window<'_> {
                 let cost = self.cost(*at, Form::Whole, false)?;
                 // the newest summary goes last, but it must not crowd out everything else
                 if cost > free / 2 {
-                    let form = self.filling(*at, free / 4, u64::MAX)?.unwrap_or(Form::Gone);
+                    let form = self.filling(*at, free / 4, u64::MAX, Form::Condensed)?.unwrap_or(Form::Gone);
                     self.lower(plan, *at, form)?;
                 }
                 continue;
@@ -623,7 +767,7 @@ impl Window<'_> {
         for at in texts {
             let form = match self.cost(at, Form::Whole, true)? <= room / share {
                 true => Some(Form::Whole),
-                false => self.filling(at, room / share, u64::MAX)?,
+                false => self.filling(at, room / share, u64::MAX, Form::Condensed)?,
             };
             let Some(form) = form else { return Ok(None) };
             room = room.saturating_sub(self.cost(at, form, true)?);
@@ -663,7 +807,7 @@ impl Window<'_> {
                 if whole && self.cost(at, Form::Whole, false)? <= room {
                     better = Some(Form::Whole);
                 } else if fill && (result || cut) {
-                    better = self.filling(at, room, if result { most } else { u64::MAX })?;
+                    better = self.filling(at, room, if result { most } else { u64::MAX }, Form::Condensed)?;
                 } else if result && !cut {
                     better = Some(Form::Condensed(CONDENSED));
                 }

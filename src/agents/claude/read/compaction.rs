@@ -25,8 +25,10 @@ pub(super) struct Compaction {
     rest: Vec<u32>,
     /// Behind which line the kept ones stand.
     anchor: u32,
-    /// A boundary whose summary was not written: all views but `exact` look through it.
+    /// A boundary whose summary was not written: all views but `exact` go on before it.
     pub open: Option<u32>,
+    /// Whether the path has come to it.
+    pub opened: bool,
     /// Lines that hang elsewhere now, with their parents in the file.
     moved: Vec<(u32, u32)>,
     /// Lines whose parent is gone with the compaction, and on which nothing was hung in its place.
@@ -58,6 +60,11 @@ impl Compaction {
     pub(super) fn is_gone(&self, at: u32) -> bool {
         self.prunes && at < self.boundary && self.kept.binary_search(&at).is_err()
     }
+
+    /// Whether a line was kept by a compaction whose summary was not written: it may name that as its parent.
+    pub(super) fn hangs_on_summary(&self, at: u32) -> bool {
+        self.open.is_some() && !self.opened && self.kept.binary_search(&at).is_ok()
+    }
 }
 
 impl Planner<'_> {
@@ -71,25 +78,33 @@ impl Planner<'_> {
         if !self.index.boundaries {
             return Ok(());
         }
-        let all: Vec<u32> = (0..self.count()).filter(|&at| self.is_boundary(at)).collect();
-        let keeps = |p: &Self, at: u32| p.index.entry(at).has(bit::KEEPS);
-        let first = all.iter().position(|&at| keeps(self, at)).unwrap_or(all.len());
-        self.compaction.lists = all.get(first..).unwrap_or_default().to_vec();
-        let mut last = all.len();
-        if !self.exact()
-            && let Some(&open) = all.last()
-            && !(open..self.count()).any(|at| self.is_node(at) && self.index.entry(at).has(bit::SUMMARY))
-        {
-            self.compaction.open = Some(open);
-            last -= 1;
-            if last >= first {
-                self.say_open(open);
-            }
+        let all = self.boundaries(self.count());
+        let Some(&last) = all.last() else { return Ok(()) };
+        let summary = |at: u32| self.is_node(at) && self.index.entry(at).has(bit::SUMMARY);
+        if !self.exact() && !(last..self.count()).any(summary) {
+            self.compaction.open = Some(last);
         }
-        let Some(&boundary) = last.checked_sub(1).and_then(|n| all.get(n)) else { return Ok(()) };
+        self.compaction.lists = self.lists(&all).to_vec();
+        self.apply(&all)
+    }
+
+    /// The boundaries before a line, by place.
+    fn boundaries(&self, before: u32) -> Vec<u32> {
+        (0..before).filter(|&at| self.is_boundary(at)).collect()
+    }
+
+    /// From the first boundary on that says what it keeps.
+    fn lists<'b>(&self, all: &'b [u32]) -> &'b [u32] {
+        let first = all.iter().position(|&at| self.index.entry(at).has(bit::KEEPS));
+        first.and_then(|first| all.get(first..)).unwrap_or_default()
+    }
+
+    /// Applies the last of these boundaries.
+    fn apply(&mut self, all: &[u32]) -> Result<()> {
+        let Some(&boundary) = all.last() else { return Ok(()) };
         self.compaction.boundary = boundary;
         match self.kept_by(boundary)? {
-            Kept::Nothing => self.compaction.prunes = first < last,
+            Kept::Nothing => self.compaction.prunes = self.lists(all).len() > 1,
             Kept::Broken(rest, anchor) => {
                 self.compaction.rest = rest;
                 self.compaction.anchor = anchor.at;
@@ -106,11 +121,37 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The compaction was killed, or is still at work: its summary, which stands for what was before, is not
-    /// there, and the client has lost that.
-    pub(super) fn say_open(&mut self, boundary: u32) {
-        let note = "a compaction without its summary: the client loses what it did not keep";
-        self.index.problems.add(problem::RESCUED, Some(self.index.line_of(boundary)), note);
+    /// Where the views but `exact` go on when the path ends at a compaction without its summary, which stands for
+    /// what was before: the line before the boundary, in the tree as the compaction before this one left it.
+    pub(super) fn before_open(&mut self) -> Result<Option<u32>> {
+        let reached = |p: &Self, open: u32| p.compaction.prunes || p.index.entry(open).has(bit::PATH);
+        let Some(open) = self.compaction.open.filter(|&open| !self.compaction.opened && reached(self, open))
+        else {
+            return Ok(None);
+        };
+        self.undo();
+        let lists = std::mem::take(&mut self.compaction.lists);
+        self.compaction = Compaction { open: Some(open), opened: true, lists, ..Compaction::default() };
+        let before = self.boundaries(open);
+        self.apply(&before)?;
+        let at = self.before_boundary(open, false)?;
+        let at = self.not_on_path(at);
+        if at < DANGLING {
+            let note = "a compaction without its summary: the client loses what it did not keep";
+            self.index.problems.add(problem::RESCUED, Some(self.index.line_of(open)), note);
+        }
+        Ok(Some(at))
+    }
+
+    /// The line, or what is above it behind the lines that are on the path already: those that were kept.
+    pub(super) fn not_on_path(&self, mut at: u32) -> u32 {
+        for _ in 0..=self.count() {
+            if at >= DANGLING || !self.index.entry(at).has(bit::PATH) {
+                return at;
+            }
+            at = self.parent(at);
+        }
+        NONE
     }
 
     /// What a boundary keeps, by its last copy.

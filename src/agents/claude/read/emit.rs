@@ -281,6 +281,10 @@ impl<'f, 'v> Speaker<'f, 'v> {
         let said = speech::said(&whole);
         let by = |kind: Option<Harness>| kind.map_or(By::Conversation, By::Harness);
         match said.as_slice() {
+            // the client sends the words of others as the user's, but for its own word of a task
+            [only] if exact && only.by == Some(Harness::Notice) && !whole.starts_with("<task-") => {
+                one(Role::User, By::Conversation);
+            }
             [only] if matches!(only.text, Cow::Borrowed(_)) => one(Role::User, by(only.by)),
             _ if exact => one(Role::User, by(speech::kind(&whole))),
             several => {
@@ -398,6 +402,7 @@ impl Emitter<'_> {
             }
         }
         odd |= e.has(bit::PATCHED) || value.duplicate_key().is_some();
+        odd |= line.trim_ascii().len() != line.len();
         if odd && e.length > 0 && part != Some(Part::Others) {
             // the value alone would not give the line back
             self.raw(at, number)?;
@@ -835,7 +840,7 @@ impl Emitter<'_> {
     }
 
     /// Tool output that the client moved into a file of the session's own folder. Only a plain file with a
-    /// plain name, right where the client puts it, is read; a link is not followed.
+    /// plain name, right where the client puts it, is read; no link below the session's file is followed.
     fn spilled(&mut self, named: &str, number: u64) -> Option<String> {
         let read = || -> std::result::Result<String, String> {
             let session = self.native.path().ok_or("the session came through a pipe")?;
@@ -847,7 +852,14 @@ impl Emitter<'_> {
             if !plain || parent != Some("tool-results".as_ref()) {
                 return Err("its path is not where the client puts such files".into());
             }
-            let path = session.with_extension("").join("tool-results").join(name);
+            let own = session.with_extension("");
+            let results = own.join("tool-results");
+            for folder in [&own, &results] {
+                if !std::fs::symlink_metadata(folder).map_err(|e| e.to_string())?.is_dir() {
+                    return Err("its folder is no plain folder".into());
+                }
+            }
+            let path = results.join(name);
             let kind = std::fs::symlink_metadata(&path).map_err(|e| e.to_string())?;
             if !kind.is_file() {
                 return Err("it is no plain file".into());

@@ -60,6 +60,8 @@ pub(super) mod bit {
     pub(in super::super) const RESCUED: u32 = 1 << 14;
     /// The record is not the plain line: see [`super::Index::patches`].
     pub(in super::super) const PATCHED: u32 = 1 << 15;
+    /// What decides where the content of a line stands: its kind, and the bits that find content elsewhere.
+    pub(in super::super) const FORM: u32 = 7 | LOCAL_COMMAND | QUEUED | SUMMARY | NOTE;
     /// A later line has the same id and stands in this one's place, or an earlier one does.
     pub(in super::super) const SUPERSEDED: u32 = 1 << 16;
     /// The client's own "No response requested.".
@@ -669,7 +671,8 @@ impl Index {
             None if is_tree && !self.lenient => self.hasher.hash_one("undefined".as_bytes()),
             None if is_tree => {
                 self.set(at, bit::NO_ID);
-                let parent = self.previous;
+                let named = fields.parent.filter(|id| !id.is_empty()).map(|id| self.hash(id));
+                let parent = named.and_then(|id| self.find(id)).unwrap_or(self.previous);
                 self.change(at, |e| e.parent = parent);
                 if !self.entry(at).has(bit::SIDECHAIN) {
                     self.previous = at;
@@ -733,7 +736,11 @@ impl Index {
             // what it is found by stays
             let (id, message, length) = (was.id, was.message, e.length);
             // how its bytes are read is a matter of the place too
-            let bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            let mut bits = new.bits & !bit::PATCHED | was.bits & bit::PATCHED;
+            if (was.bits ^ new.bits) & bit::FORM != 0 {
+                // records made as for the last line would not give the first one back
+                bits |= bit::PATCHED;
+            }
             *e = Entry { id, message, length, parent, bits, ..new };
         });
         if self.lenient && parent == NONE && was.parent != NONE && was.is_node() {
@@ -743,17 +750,22 @@ impl Index {
             return;
         }
         self.cut.remove(&first);
-        if let Some(p) = self.pending.iter().position(|(at, _)| *at == last) {
-            let (_, hash) = self.pending.swap_remove(p);
-            self.pending.push((first, hash));
-        } else {
-            self.pending.retain(|(at, _)| *at != first);
+        // what waits for the place's older parent is passed over when it is resolved
+        if let Some(newest) = self.pending.last_mut().filter(|(at, _)| *at == last) {
+            newest.0 = first;
         }
     }
 
     /// Parents that stand behind their children.
     fn resolve(&mut self) {
-        for (at, hash) in std::mem::take(&mut self.pending) {
+        let mut pending = std::mem::take(&mut self.pending);
+        // stable, so that the last one of a line is its newest
+        pending.sort_by_key(|(at, _)| *at);
+        for of_line in pending.chunk_by(|a, b| a.0 == b.0) {
+            let Some(&(at, hash)) = of_line.last().filter(|(at, _)| self.entry(*at).parent == DANGLING)
+            else {
+                continue;
+            };
             let parent = self.find(hash).unwrap_or(DANGLING);
             self.change(at, |e| e.parent = parent);
             if parent == DANGLING {

@@ -64,7 +64,7 @@ impl Planner<'_> {
     pub(super) fn leaf(&mut self) -> Result<Option<Leaf>> {
         let main = || (0..self.count()).rev().filter(|&at| self.is_main(at));
         let mut left = super::plan::STEPS;
-        let start = main().find(|&at| self.spoken(at, &mut left).is_some()).or_else(|| main().next());
+        let start = self.last_that_was_said(main()).or_else(|| main().next());
         let Some(start) = start else { return Ok(None) };
         let last = main().find(|&at| self.index.entry(at).is_conversation());
         let (client, how, children) = self.client_leaf(start)?;
@@ -76,7 +76,7 @@ impl Planner<'_> {
             (Chosen::Rewound, _) | (_, None) => {}
             (Chosen::Named, Some(last)) => {
                 // it is above the last line, but a parent between them is missing
-                if self.is_below(last, client) {
+                if self.is_below(last, client)? {
                     self.say_late(client);
                     leaf.at = last;
                 }
@@ -99,6 +99,28 @@ impl Planner<'_> {
             }
         }
         Ok(Some(leaf))
+    }
+
+    /// The first of these lines that is a prompt or answer or hangs on one. No line is looked at twice.
+    fn last_that_was_said(&self, mut lines: impl Iterator<Item = u32>) -> Option<u32> {
+        let mut silent: Vec<bool> = Vec::new();
+        lines.find(|&line| {
+            let mut at = line;
+            while at < DANGLING {
+                if self.is_said(at) {
+                    return true;
+                }
+                if silent.is_empty() {
+                    silent = vec![false; self.count() as usize];
+                }
+                match silent.get_mut(at as usize) {
+                    Some(silent) if !*silent => *silent = true,
+                    _ => return false,
+                }
+                at = self.parent(at);
+            }
+            false
+        })
     }
 
     /// The client's end, how it came to it, and the children where they were asked for.
@@ -304,21 +326,22 @@ impl Planner<'_> {
         out
     }
 
-    /// Whether a line descends from another one, as far as its parents are in the file; behind a missing one
-    /// file order decides.
-    fn is_below(&self, below: u32, above: u32) -> bool {
+    /// Whether a line descends from another one in the views but `exact`, which go on where a parent is missing.
+    fn is_below(&mut self, below: u32, above: u32) -> Result<bool> {
         let mut at = below;
         for _ in 0..=self.count() {
             if at == above {
-                return true;
+                return Ok(true);
             }
-            match self.parent(at) {
-                NONE => return false,
-                DANGLING => return above < at,
-                parent => at = parent,
+            at = match self.parent(at) {
+                DANGLING => self.above_gap(at)?,
+                parent => parent,
+            };
+            if at >= DANGLING {
+                break;
             }
         }
-        false
+        Ok(false)
     }
 
     /// Whether `above` is `below` or one of its ancestors.

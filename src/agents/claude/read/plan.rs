@@ -206,13 +206,16 @@ impl Planner<'_> {
             let mut parent = self.parent(at);
             if whole {
                 parent = self.older(at, false)?;
-            } else if parent == NONE && self.compaction.open == Some(at) {
-                self.say_open(at);
-                parent = self.before_boundary(at, false)?;
+            } else if self.compaction.opened {
+                parent = self.not_on_path(parent);
             }
             let circle = parent < DANGLING && self.index.entry(parent).has(bit::PATH);
-            if circle || parent == DANGLING {
+            let gap = parent == DANGLING && (whole || !self.compaction.hangs_on_summary(at));
+            if circle || gap {
                 parent = self.heal(at, circle)?;
+            }
+            if parent >= DANGLING && !whole {
+                parent = self.before_open()?.unwrap_or(parent);
             }
             if parent >= DANGLING {
                 break;
@@ -235,25 +238,7 @@ impl Planner<'_> {
     /// on at the nearest earlier line that is at most five seconds older (rule 9); else it loses everything before.
     fn heal(&mut self, at: u32, circle: bool) -> Result<u32> {
         let line = self.index.line_of(at);
-        let mut found = None;
-        if let Some(own) = self.time(at)? {
-            for p in (0..at).rev() {
-                self.steps += 1;
-                if self.steps > STEPS {
-                    break;
-                }
-                let e = self.index.entry(p);
-                if !self.is_node(p) || e.has(bit::PATH) || e.has(bit::SIDECHAIN) != self.sidechain {
-                    continue;
-                }
-                if let Some(t) = self.time(p)?
-                    && (0..=5_000).contains(&(own - t))
-                {
-                    found = Some(p);
-                    break;
-                }
-            }
-        }
+        let found = self.five_seconds_before(at)?;
         let gone = self.compaction.severed.contains(&at);
         let what = match (circle, gone) {
             (true, _) => "stands below the line",
@@ -279,6 +264,33 @@ impl Planner<'_> {
             format!("the client loses everything up to line {to}: the parent of this line {what}"),
         );
         Ok(p)
+    }
+
+    /// The nearest line before one that is at most five seconds older.
+    fn five_seconds_before(&mut self, at: u32) -> Result<Option<u32>> {
+        let Some(own) = self.time(at)? else { return Ok(None) };
+        for p in (0..at).rev() {
+            self.steps += 1;
+            if self.steps > STEPS {
+                break;
+            }
+            let e = self.index.entry(p);
+            if !self.is_node(p) || e.has(bit::PATH) || e.has(bit::SIDECHAIN) != self.sidechain {
+                continue;
+            }
+            if let Some(t) = self.time(p)?
+                && (0..=5_000).contains(&(own - t))
+            {
+                return Ok(Some(p));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a view but `exact` goes on above a line whose parent is missing.
+    pub(super) fn above_gap(&mut self, at: u32) -> Result<u32> {
+        let found = self.five_seconds_before(at)?;
+        Ok(found.or_else(|| self.before(at)).unwrap_or(NONE))
     }
 
     /// The last prompt or answer of the same session before a line that is not on the path yet.
@@ -747,8 +759,10 @@ impl Messages {
             } else if planner.exact() {
                 self.plan.dropped_blocks.insert((at, n as u32));
                 planner.index.problems.add(problem::ORPHAN_RESULT, line, "left out as the client does");
-            } else if self.calls.contains(&id) {
-                let note = "a result that the client loses: its call is in an earlier message";
+            } else {
+                let call = self.calls.contains(&id);
+                let place = if call { "in an earlier message" } else { "not among these messages" };
+                let note = format!("a result that the client loses: its call is {place}");
                 planner.index.problems.add(problem::RESCUED, line, note);
             }
         }

@@ -1,56 +1,39 @@
 //! Numbers by hash.
 
+use hashbrown::HashTable;
+
 /// A number found by a 64-bit hash, 8 bytes a place. Half of the hash stands beside the number, which settles
 /// nearly every question without a look at the row that holds the whole of it and may be far away.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    places: Vec<Place>,
-    filled: usize,
+    places: HashTable<Place>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Place {
     half: u32,
-    /// [`FREE`] or the number.
     number: u32,
 }
 
-const FREE: u32 = u32::MAX;
+impl Place {
+    /// What the table sorts by. Ids of one client may be alike in half of their bits, so these are spread.
+    fn spread(half: u32) -> u64 {
+        u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
 
 impl Slots {
     /// The number that was inserted with this hash; `whole` gives the hash that belongs to a number.
     pub(super) fn find(&self, hash: u64, whole: impl Fn(u32) -> u64) -> Option<u32> {
         let half = hash as u32;
-        self.from(half)
-            .map_while(|at| self.places.get(at).filter(|place| place.number != FREE))
-            .find(|place| place.half == half && whole(place.number) == hash)
-            .map(|place| place.number)
+        let same = |place: &Place| place.half == half && whole(place.number) == hash;
+        self.places.find(Place::spread(half), same).map(|place| place.number)
     }
 
-    /// Adds a number below `u32::MAX` under a hash that was not found.
+    /// Adds a number under a hash that was not found.
     pub(super) fn insert(&mut self, hash: u64, number: u32) {
-        if (self.filled + 1) * 5 > self.places.len() * 4 {
-            let size = (self.places.len() * 2).max(1024);
-            let old = std::mem::replace(&mut self.places, vec![Place { half: 0, number: FREE }; size]);
-            for place in old.into_iter().filter(|place| place.number != FREE) {
-                self.put(place);
-            }
-        }
-        self.put(Place { half: hash as u32, number });
-        self.filled += 1;
-    }
-
-    fn put(&mut self, place: Place) {
-        let free = self.from(place.half).find(|&at| self.places.get(at).is_some_and(|p| p.number == FREE));
-        if let Some(free) = free.and_then(|at| self.places.get_mut(at)) {
-            *free = place;
-        }
-    }
-
-    /// Every place in the order in which it is tried. The number of places is a power of two.
-    fn from(&self, half: u32) -> impl Iterator<Item = usize> + use<> {
-        let mask = self.places.len().wrapping_sub(1);
-        (0..self.places.len()).map(move |n| (half as usize).wrapping_add(n) & mask)
+        let place = Place { half: hash as u32, number };
+        self.places.insert_unique(Place::spread(place.half), place, |place| Place::spread(place.half));
     }
 }
 

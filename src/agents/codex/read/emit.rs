@@ -1,6 +1,5 @@
 //! The second pass: every line of the file becomes its records.
 
-use super::base64;
 use super::chain::Segment;
 use super::events;
 use super::index::{Index, Kind, flag, is_summary};
@@ -12,6 +11,8 @@ use crate::agents::{History, ReadOptions};
 use crate::json::{Tape, Text, Value, write_escaped, write_string};
 use crate::record::{By, Draft, Error, Problems, Reason, Result, Role, number, problem};
 use crate::stream::{Lines, Sink};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::Read;
@@ -594,7 +595,7 @@ fn raw_member(out: &mut Vec<u8>, line: &[u8]) {
         }
         Err(_) => {
             out.extend_from_slice(b"\"raw_base64\":\"");
-            base64::encode(out, line);
+            out.extend_from_slice(STANDARD.encode(line).as_bytes());
             out.push(b'"');
         }
     }

@@ -84,7 +84,8 @@ pub(super) struct Pieces<'a> {
 pub(super) enum Form {
     /// One record a message, as the client sends it.
     Exact,
-    /// As another agent can use it: the words of the human apart from what an app put around them, ciphers named.
+    /// As another agent can use it: the words of the human apart from what an app put around them, ciphers named,
+    /// pictures shown.
     Shared,
 }
 
@@ -237,15 +238,23 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
         }
         What::ImageGeneration => {
             let prompt = field(payload, "revised_prompt").filter(|p| p.kind() == Kind::String);
-            let mut input = b"{".to_vec();
+            let mut members = Vec::new();
             if let Some(prompt) = prompt {
-                input.extend_from_slice(b"\"revised_prompt\":");
-                input.extend_from_slice(prompt.raw());
+                members.push([b"\"revised_prompt\":", prompt.raw()].concat());
             }
-            input.push(b'}');
+            // a call is all that the client sends of it
+            let shown = vendor::picture(payload).filter(|_| form == Form::Shared);
+            let result = text(payload, "result").map_or(0, |r| r.raw().len());
+            if shown.is_none() && result > 0 {
+                let bytes = result / 4 * 3;
+                members.push(
+                    format!("\"result\":\"[picture of {bytes} bytes: not carried over]\"").into_bytes(),
+                );
+            }
+            let input = [b"{", members.join(&b","[..]).as_slice(), b"}"].concat();
             let name = Some(Cow::Borrowed(&b"image_generation"[..]));
             all.pieces.push(server(call(raw("id"), name, Cow::Owned(input), "image_generation")));
-            match vendor::picture(payload) {
+            match shown {
                 None => holes.clear(),
                 Some(data) => {
                     let picture = Block::Image { media_type: vendor::media_type(data), data };
@@ -273,14 +282,14 @@ pub(super) fn pieces<'a>(item: &Item<'a>, number: u64, relay: Option<Value<'a>>,
             all.pieces.push(Piece::new(Role::Summary, Body::Content(vec![Block::Other(payload.raw())])));
         }
     }
-    if form == Form::Shared {
-        let parted = item.what == What::Message && split(&mut all.pieces);
-        all.unreadable = named(&mut all.pieces, payload);
-        let headed = item.what == What::AgentMessage && head(&mut all.pieces, payload);
-        if all.unreadable || parted || headed {
-            // the records no longer hold the places of the line one by one
-            holes.clear();
-        }
+    let shared = form == Form::Shared;
+    let parted = shared && item.what == What::Message && split(&mut all.pieces);
+    // the exact view keeps arguments, which are compared with what the client sends
+    all.unreadable = (shared || item.what == What::AgentMessage) && named(&mut all.pieces, payload);
+    let headed = shared && item.what == What::AgentMessage && head(&mut all.pieces, payload);
+    if all.unreadable || parted || headed {
+        // the records no longer hold the places of the line one by one
+        holes.clear();
     }
     if let Some(relay) = relay {
         of_relay(&mut all.pieces, &mut holes, relay);

@@ -1,11 +1,12 @@
 //! From the records of one line back to the line.
 
-use super::base64::decode;
 use super::compact::{compact, literal};
 use super::line::{self, field};
 use super::pieces::slots;
 use crate::json::{Kind, Tape, Value};
 use crate::record::{Error, Result, splice};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::borrow::Cow;
 
 /// Puts a source line together again from all of its records, in any order. `None` when they hold nothing
@@ -54,7 +55,7 @@ fn spelled_out(holder: Value<'_>) -> Result<Option<Vec<u8>>> {
         return Ok(Some(raw.decode().into_owned().into_bytes()));
     }
     let Some(raw) = holder.get("raw_base64").and_then(|r| r.text()) else { return Ok(None) };
-    decode(raw.raw()).map(Some).ok_or_else(|| Error::shape("`raw_base64` is no base64"))
+    STANDARD.decode(raw.raw()).map(Some).map_err(|_| Error::shape("`raw_base64` is not base64"))
 }
 
 fn fill(extra: Value<'_>, records: &[Value<'_>]) -> Result<Vec<u8>> {

@@ -3,6 +3,7 @@
 use super::Confidence;
 use super::bytes::{Set, before, blanks, byte, part, starts};
 use super::scan::Scan;
+use super::tables;
 use super::value::{self, Mix};
 use crate::filters::redact::rules::{Rule, Shape};
 use aho_corasick::{AhoCorasick, BuildError};
@@ -23,14 +24,45 @@ pub(super) const TAILS: &[&str] = &[
     "credentials",
     "creds",
     "private_key_id",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "contraseña",
+    "mot de passe",
+    "senha",
+    "clave",
+    "palavra-passe",
+    "parola d'ordine",
+    "wachtwoord",
+    "psk",
+    "bindpw",
+    "rootpw",
+    "masterauth",
 ];
 
 /// Ends of names that are looked for as they stand.
-pub(super) const EXACT_TAILS: &[&str] =
-    &["_PAT", "密码", "密钥", "口令", "令牌", "秘钥", "passCode", "userPass"];
+pub(super) const EXACT_TAILS: &[&str] = &[
+    "_PAT",
+    "密码",
+    "密碼",
+    "密钥",
+    "口令",
+    "令牌",
+    "秘钥",
+    "passCode",
+    "userPass",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "암호",
+    "пароль",
+    "Пароль",
+    "ПАРОЛЬ",
+    "Key Content",
+];
 
-/// The shortest value that is taken.
-const SHORTEST: usize = 8;
+/// The shortest value that is taken; of what is no password, eight.
+const SHORTEST: usize = 6;
 
 /// The longest value that is taken: keys with their certificates in one line are shorter.
 const LONGEST: usize = 64 << 10;
@@ -64,6 +96,40 @@ enum Between {
     /// Only blanks, as behind a flag.
     Blank,
 }
+
+/// Ends of names of passwords.
+const PASSWORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "密码",
+    "密碼",
+    "口令",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "contrasena",
+    "contraseña",
+    "mot de passe",
+    "senha",
+    "clave",
+    "palavra-passe",
+    "parola d'ordine",
+    "wachtwoord",
+    "パスワード",
+    "暗証番号",
+    "비밀번호",
+    "암호",
+    "пароль",
+    "Пароль",
+    "ПАРОЛЬ",
+    "psk",
+    "bindpw",
+    "rootpw",
+    "masterauth",
+    "key content",
+];
 
 /// Words of names of something public, where a word of the name begins.
 const PUBLIC: &[&str] = &[
@@ -205,6 +271,7 @@ const QUALIFIED: &[&str] = &[
     "user_token",
     "usertoken",
     "functions",
+    "validation",
 ];
 
 /// What a word in a name says.
@@ -243,6 +310,11 @@ impl Names {
             }
         }
         Ok(Names { words: AhoCorasick::new(words)?, meanings })
+    }
+
+    /// Whether a name is that of something public.
+    pub(super) fn is_public(&self, name: &[u8]) -> bool {
+        self.name(name).public
     }
 
     /// What is said of a name.
@@ -322,7 +394,7 @@ impl Name {
             return None;
         }
         let name = self.bytes();
-        if self.ends(&["password", "passwd", "passphrase", "pwd", "密码", "口令", "passcode"]) {
+        if self.ends(PASSWORDS) {
             return Some(Says::Password);
         }
         // `PASS: name` is what test runners print.
@@ -381,43 +453,99 @@ pub(super) fn may_follow(byte: u8) -> bool {
             | b','
             | b'`'
             | b'_'
-            | b'0'..=b'9' | b'?' | 0xe4 | 0xe6 | 0xef
+            | b'0'..=b'9' | b'?' | b'\n' | b'\r' | b'*' | b'<' | 0xe2..=0xef | 0xd0 | 0xd1
     )
 }
 
 /// A keyword of [`TAILS`] at `at..end`.
 pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
+    if may_follow(byte(scan.text, end)) && !given(scan, at, end) {
+        stated(scan, at, end);
+    }
+}
+
+/// A value as only passwords look, a few words behind one for a password: `the new password was set to …`.
+fn stated(scan: &mut Scan<'_>, at: usize, end: usize) {
+    /// Bytes and words between the two.
+    const NEAR: usize = 48;
+    const WORDS: usize = 6;
     let text = scan.text;
-    let next = byte(text, end);
-    if !may_follow(next) {
+    let name = part(text, at, end);
+    let password = |word: &&str| name.eq_ignore_ascii_case(word.as_bytes());
+    if !PASSWORDS.iter().any(password) {
         return;
     }
-    // Most keywords are words of a sentence or a bare name: seen without looking at the name.
-    if next == b' ' {
-        let to = blanks(text, end, 8);
-        let verb = starts(text, to, b"is ") || starts(text, to, b"is:") || starts(text, to, b"was ");
-        let sign = matches!(byte(text, to), b'=' | b':' | b'|' | b'!' | 0xe4 | 0xe6 | 0xef);
-        if !verb && !sign && !flag(text, at) && !login(text, at) {
+    let rest = part(text, end, (end + NEAR + 64).min(text.len()));
+    let line = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    let rest = rest.get(..line).unwrap_or_default();
+    let part_of = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%^&*?~@+_-".contains(byte);
+    let mut from = 0;
+    for _ in 0..=WORDS {
+        let gap = rest.get(from..).unwrap_or_default().iter().take_while(|byte| !part_of(byte)).count();
+        let start = from + gap;
+        let mut length =
+            rest.get(start..).unwrap_or_default().iter().take_while(|byte| part_of(byte)).count();
+        if length == 0 || start > NEAR {
+            return;
+        }
+        from = start + length;
+        let closes =
+            |byte: Option<&u8>| byte.is_none_or(|byte| !matches!(byte, b'(' | b'=' | b'[' | b'/' | b':'));
+        let opens = start
+            .checked_sub(1)
+            .and_then(|n| rest.get(n))
+            .is_none_or(|byte| !matches!(byte, b'/' | b'.' | b'=' | b'{'));
+        while length > 0 && matches!(rest.get(start + length - 1), Some(b'?' | b'-' | b'_')) {
+            length -= 1;
+        }
+        let value = rest.get(start..start + length).unwrap_or_default();
+        let mix = Mix::of(value);
+        let sign = value.iter().any(|byte| b"!#$%^&*?~@+".contains(byte));
+        let strong = mix.lower > 0 && mix.upper > 0 && mix.digit > 0 && sign && (8..=64).contains(&length);
+        if strong && opens && closes(rest.get(from)) && !value::lookup(value) && !value::placeholder(value) {
+            scan.named("generic-password", end + start, end + start + length, Confidence::Medium);
             return;
         }
     }
-    let Some(tail) = suffix(text, end) else { return };
-    let Some((from, between)) = separator(text, at, tail) else { return };
+}
+
+/// The value that is given to the name that ends with a keyword; whether there is one.
+fn given(scan: &mut Scan<'_>, at: usize, end: usize) -> bool {
+    let text = scan.text;
+    let next = byte(text, end);
+    // Most keywords are words of a sentence or a bare name: seen without looking at the name.
+    if next == b' ' {
+        let to = blanks(text, end, 24);
+        let sign =
+            matches!(byte(text, to), b'=' | b':' | b'|' | b'!' | b',' | b'{' | b'\n' | b'\r' | 0xc2..=0xef);
+        let other = || {
+            flag(text, at)
+                || login(text, at)
+                || ordered(text, at, end)
+                || of_something(text, at, end).is_some()
+        };
+        if verb(text, to).is_none() && !sign && !other() {
+            return false;
+        }
+    }
+    tables::column(scan, at, end);
+    let Some(tail) = suffix(text, end) else { return false };
+    let Some((from, between)) = separator(text, at, tail) else { return false };
     let start = name_start(text, at);
     // The rule of a placeholder of ours is no name.
     if text.get(..start).is_some_and(|head| head.ends_with(b"<REDACTED:")) {
-        return;
+        return false;
     }
     // `monkey`, `donkey`: the keyword is no word of its own.
     if joined(text, start, at, end) {
-        return;
+        return false;
     }
     let query = matches!(before(text, start), b'?' | b'&');
     let header = part(text, at, end).eq_ignore_ascii_case(b"authorization");
-    let Some((from, to, quoted)) = value_at(scan, from, between, header, query) else { return };
+    let Some((from, to, quoted)) = value_at(scan, from, between, header, query) else { return false };
     // Most values of keys in code are shorter.
     if to < from + SHORTEST {
-        return;
+        return false;
     }
     let mut first = start;
     // `API key: …`, `personal access token is …`.
@@ -428,8 +556,9 @@ pub(super) fn assigned(scan: &mut Scan<'_>, at: usize, end: usize) {
         }
     }
     let name = scan.names.name(part(text, first, end));
-    let Some(says) = name.says() else { return };
-    judge(scan, &name, says, between, from, to, quoted);
+    let login = between == Between::Blank && part(text, start, end) == b"PASS";
+    let Some(says) = name.says().or(login.then_some(Says::Password)) else { return false };
+    judge(scan, &name, says, between, from, to, quoted)
 }
 
 /// A whole text that stands under a name of its own.
@@ -455,7 +584,7 @@ pub(super) fn whole(scan: &mut Scan<'_>, name: &[u8]) {
     let to = text.iter().rposition(|byte| !blank(byte)).map_or(0, |at| at + 1);
     let from = if says == Says::Header { scheme(text, from) } else { Some(from) };
     if let Some(from) = from.filter(|&from| from < to) {
-        judge(scan, &name, says, Between::Colon, from, to, true);
+        let _ = judge(scan, &name, says, Between::Colon, from, to, true);
     }
 }
 
@@ -518,6 +647,16 @@ fn joined(text: &[u8], start: usize, at: usize, end: usize) -> bool {
         "pplx",
         "sql",
         "redis",
+        "store",
+        "key",
+        "require",
+        "zip",
+        "bind",
+        "ldap",
+        "wifi",
+        "guest",
+        "git",
+        "web",
     ];
     let head = part(text, start, at);
     let ends = |word: &str| {
@@ -590,12 +729,109 @@ fn quote(text: &[u8], at: usize) -> Option<(usize, u8)> {
     (backslashes < 8 && matches!(mark, b'"' | b'\'' | b'`')).then_some((backslashes, mark))
 }
 
+/// Verbs between a password and what it is, in the languages of [`TAILS`].
+const VERBS: &[&str] = &[
+    "is", "was", "es", "est", "ist", "lautet", "é", "è", "是", "为", "為", "は", "는", "은", "—", "–", "->",
+    "=>", "→", "now",
+];
+
+/// Behind the verb of a sentence at an offset.
+fn verb(text: &[u8], at: usize) -> Option<usize> {
+    VERBS.iter().find_map(|verb| {
+        let to = at + verb.len();
+        let ends = verb.len() > 2 && !verb.is_ascii() || matches!(byte(text, to), b' ' | b':' | b'"' | b'\'');
+        (starts(text, at, verb.as_bytes()) && ends).then_some(to)
+    })
+}
+
+/// Whether a name is one whose value follows behind a blank: a line of a configuration, the argument of a command.
+fn ordered(text: &[u8], at: usize, end: usize) -> bool {
+    const LINES: &[&str] = &["requirepass", "masterauth", "bindpw", "rootpw"];
+    const COMMANDS: &[&str] = &[
+        "setx ",
+        "setx /M ",
+        "setx /m ",
+        "setenv ",
+        "set -x ",
+        "set -gx ",
+        "set -Ux ",
+        "ENV ",
+        "config set ",
+        "configure set ",
+        "secret put ",
+        "secrets put ",
+        "env set ",
+    ];
+    let start = name_start(text, at);
+    let line = matches!(before(text, start), b'\n' | b'\r' | b' ' | b'\t' | 0);
+    let head = part(text, start.saturating_sub(96), start);
+    let name = part(text, start, end);
+    name.ends_with(b"psk")
+        || line
+            && (LINES.iter().any(|line| name == line.as_bytes())
+                || (name == b"PASS" && memchr::memmem::find(head, b"USER ").is_some())
+                || COMMANDS.iter().any(|command| head.ends_with(command.as_bytes()))
+                || (starts(text, start, b"password ")
+                    && memchr::memmem::find(head, b"wifi connect ").is_some()))
+}
+
+/// Where the colon of `password for the admin: …` stands.
+fn of_something(text: &[u8], at: usize, end: usize) -> Option<usize> {
+    let name = part(text, at, end);
+    let password = matches!(name.first(), Some(b'p' | b'P' | 0x80..)) && !name.eq_ignore_ascii_case(b"pass");
+    if !password {
+        return None;
+    }
+    let rest = part(text, end, (end + 40).min(text.len()));
+    let words = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80 || matches!(byte, b' ' | b'-' | b'_');
+    let stop = rest.iter().position(|byte| !words(byte))?;
+    (stop > 1 && rest.get(stop) == Some(&b':') && rest.get(stop + 1) == Some(&b' ')).then_some(end + stop)
+}
+
+/// The value beside a name that is itself a value: `name: X` and `value: …` in the next line, `"Key": "X", "Value":
+/// "…"`, `variable "x" { … default = "…"`, a field of a form.
+fn beside(text: &[u8], from: usize, closed: bool) -> Option<usize> {
+    if closed && (starts(text, from, b"\r\n\r\n") || starts(text, from, b"\n\n")) {
+        return Some(from + if byte(text, from) == b'\r' { 4 } else { 2 });
+    }
+    let rest = part(text, from, (from + 256).min(text.len()));
+    let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\\' | b'"' | b'\'');
+    if closed && rest.first() == Some(&b' ') && rest.get(1) == Some(&b'{') {
+        let found = memchr::memmem::find(rest, b"default")?;
+        let block = rest.get(..found).unwrap_or_default();
+        let sign = from + found + 7;
+        let sign = blanks(text, sign, 16);
+        return (!block.contains(&b'}') && byte(text, sign) == b'=').then(|| blanks(text, sign + 1, 4));
+    }
+    let comma = rest.first() == Some(&b',');
+    let more = rest.get(usize::from(comma)..).unwrap_or_default();
+    let gap = more.iter().take(48).take_while(|byte| blank(byte)).count();
+    let head = more.get(..gap).unwrap_or_default();
+    if !comma && !head.contains(&b'\n') {
+        return None;
+    }
+    let at = from + usize::from(comma) + gap;
+    const NAMES: &[&str] = &["value", "Value", "ParameterValue", "default", "OutputValue"];
+    let name = NAMES.iter().find(|name| starts(text, at, name.as_bytes()))?;
+    let mut to = at + name.len();
+    if let Some((backslashes, _)) = quote(text, to) {
+        to += backslashes + 1;
+    }
+    to = blanks(text, to, 8);
+    matches!(byte(text, to), b':' | b'=').then(|| blanks(text, to + 1, 8))
+}
+
 /// Where the value begins, and what separates it from the name that ends at `tail`.
 fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
     let mut to = tail;
     let closed = quote(text, to);
     if let Some((backslashes, _)) = closed {
         to += backslashes + 1;
+    }
+    if matches!(byte(text, to), b'\n' | b'\r' | b',' | b' ')
+        && let Some(value) = beside(text, to, closed.is_some())
+    {
+        return Some((value, Between::Colon));
     }
     for optional in [b']', b')', b'?'] {
         if byte(text, to) == optional {
@@ -628,19 +864,31 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
             (value, Between::Comma)
         }
         b'|' => (sign + 1, Between::Comma),
-        b'>' if before(text, name_start(text, at)) == b'<' => (sign + 1, Between::Tag),
-        b'i' if sign > to && starts(text, sign, b"is") => {
-            (sign + 2 + usize::from(byte(text, sign + 2) == b':'), Between::Is)
+        b'>' if before(text, name_start(text, at)) == b'<' || closed.is_some() => (sign + 1, Between::Tag),
+        b'<' if starts(text, sign, b"</key>") => {
+            let rest = part(text, sign + 6, (sign + 48).min(text.len()));
+            let gap = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let start = sign + 6 + gap;
+            (starts(text, start, b"<string>")).then_some((start + 8, Between::Tag))?
         }
-        b'w' if sign > to && starts(text, sign, b"was ") => (sign + 3, Between::Is),
+        0xc2 if byte(text, sign + 1) == 0xa0 && byte(text, sign + 2) == b':' => (sign + 3, Between::Colon),
         0xef if starts(text, sign, "：".as_bytes()) || starts(text, sign, "＝".as_bytes()) => {
             (sign + 3, Between::Is)
         }
-        0xe6 if starts(text, sign, "是".as_bytes()) => (sign + 3, Between::Is),
-        0xe4 if starts(text, sign, "为".as_bytes()) => (sign + 3, Between::Is),
+        _ if (sign > to || byte(text, sign) >= 0x80) && closed.is_none() && verb(text, sign).is_some() => {
+            (verb(text, sign)?, Between::Is)
+        }
         // XML: <add key="Password" value="…"/>.
         b'v' if closed.is_some() && starts(text, sign, b"value=") => (sign + 6, Between::Equals),
-        _ if sign > to && closed.is_none() && (flag(text, at) || login(text, at)) => (sign, Between::Blank),
+        _ if sign > to && closed.is_none() && of_something(text, at, tail).is_some() => {
+            (of_something(text, at, tail)? + 1, Between::Is)
+        }
+        _ if sign > to
+            && closed.is_none()
+            && (flag(text, at) || login(text, at) || ordered(text, at, tail)) =>
+        {
+            (sign, Between::Blank)
+        }
         _ => return None,
     };
     let mut value = blanks(text, behind, 40);
@@ -651,6 +899,33 @@ fn separator(text: &[u8], at: usize, tail: usize) -> Option<(usize, Between)> {
                 value = blanks(text, value + colon.len(), 4);
             }
         }
+    }
+    if byte(text, value) >= 0x80 {
+        // quotes of other languages
+        for mark in ["「", "『", "“", "„", "«", "‘", "《"] {
+            if starts(text, value, mark.as_bytes()) {
+                value += mark.len();
+            }
+        }
+    }
+    // the text of a block of YAML: its first line
+    if between == Between::Colon && matches!(byte(text, value), b'|' | b'>') {
+        let sign = value + 1 + usize::from(matches!(byte(text, value + 1), b'-' | b'+'));
+        if byte(text, sign) == b'\n' {
+            value = blanks(text, sign + 1, 32);
+        }
+    }
+    if between == Between::Colon && byte(text, value) == b'\n' {
+        value = beside(text, value, false)?;
+    }
+    if starts(text, value, b"!!str ") {
+        value += 6;
+    }
+    // a text that ends at a word of its own
+    if starts(text, value, b"<<")
+        && let Some(line) = memchr::memchr(b'\n', part(text, value, (value + 32).min(text.len())))
+    {
+        value += line + 1;
     }
     Some((value, between))
 }
@@ -779,31 +1054,40 @@ fn judge(
     from: usize,
     to: usize,
     quoted: bool,
-) {
+) -> bool {
     let text = scan.text;
     let value = part(text, from, to);
     if value.len() < SHORTEST || value.len() > LONGEST {
-        return;
+        return false;
     }
-    if value.iter().any(|byte| !(33..127).contains(byte))
+    if value.len() < 8 && (says != Says::Password || Mix::of(value).kinds() < 3) {
+        return false;
+    }
+    let spaced = quoted && value.contains(&b' ');
+    if spaced && !phrase(name, says, between, value) {
+        return false;
+    }
+    if value.iter().any(|byte| !((33..127).contains(byte) || spaced && *byte == b' '))
         || value::lookup(value)
         || value::placeholder(value)
         || value::path(value)
     {
-        return;
+        return false;
     }
     // Text of another script, escaped: `\\u5bc6\\u7801`. Signs of ASCII are escaped so, too.
     let foreign = memchr::memmem::find(value, b"\\u").is_some_and(|at| !starts(value, at + 2, b"00"));
     if foreign {
-        return;
+        return false;
     }
     if says == Says::Login {
         if super::web::login_in_base64(value) {
             scan.named("docker-config-auth", from, to, Confidence::High);
+            return true;
         } else if name.ends(&["_auth"]) && name.capitals && value::random(value) {
             scan.named("dotenv-secret", from, to, Confidence::Medium);
+            return true;
         }
-        return;
+        return false;
     }
     // Rules that know the service by its name also know the form of its keys.
     let fits_rule = |place: &usize| match scan.rule(*place).map(|rule| rule.shape) {
@@ -818,12 +1102,12 @@ fn judge(
         && value::entropy(value) >= 2.5
     {
         scan.loose(place, from, to, rule.confidence);
-        return;
+        return true;
     }
     // A field of a connection string or the argument of a flag is a value, no code.
     let field = byte(text, to) == b';' && before(text, from.saturating_sub(name.length + 1)) == b';';
-    if !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
-        return;
+    if !spaced && !fits(says, between, value, quoted, field || name.bytes().starts_with(b"--")) {
+        return false;
     }
     let id = if between == Between::Blank
         && !starts(text, name_start(text, from), b"-")
@@ -848,6 +1132,125 @@ fn judge(
         "generic-secret"
     };
     scan.named(id, from, to, Confidence::Medium);
+    true
+}
+
+/// Whether words in quotes are a pass phrase or a password with spaces, and no sentence.
+fn phrase(name: &Name, says: Says, between: Between, value: &[u8]) -> bool {
+    /// What sentences about passwords cannot do without.
+    const SENTENCE: &[&str] = &[
+        "the",
+        "and",
+        "for",
+        "was",
+        "are",
+        "has",
+        "its",
+        "but",
+        "you",
+        "your",
+        "from",
+        "with",
+        "not",
+        "were",
+        "which",
+        "should",
+        "would",
+        "must",
+        "can",
+        "will",
+        "this",
+        "that",
+        "when",
+        "have",
+        "use",
+        "set",
+        "get",
+        "new",
+        "old",
+        "password",
+        "passwords",
+        "passphrase",
+        "passwort",
+        "secret",
+        "secrets",
+        "token",
+        "tokens",
+        "key",
+        "keys",
+        "enter",
+        "invalid",
+        "required",
+        "confirm",
+        "forgot",
+        "reset",
+        "current",
+        "wrong",
+        "incorrect",
+        "minimum",
+        "characters",
+        "missing",
+        "user",
+        "login",
+        "account",
+        "value",
+        "string",
+        "field",
+        "here",
+        "change",
+        "hash",
+        "und",
+        "der",
+        "die",
+        "das",
+        "les",
+        "des",
+        "una",
+        "los",
+        "del",
+        "por",
+        "para",
+        "est",
+        "pas",
+        "het",
+        "een",
+    ];
+    if !matches!(says, Says::Password | Says::Secret)
+        || !matches!(between, Between::Equals | Between::Colon | Between::Tag)
+        || value.first() == Some(&b' ')
+        || value.last() == Some(&b' ')
+    {
+        return false;
+    }
+    let parts = || value.split(|&byte| byte == b' ');
+    let count = parts().count();
+    if parts().any(|part| SENTENCE.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()))) {
+        return false;
+    }
+    let odd = |part: &&[u8]| {
+        let kinds = Mix::of(part).kinds();
+        part.len() >= 5 && (kinds >= 3 || (kinds == 2 && !value::words(part)))
+    };
+    if value.len() >= 10 && count <= 12 && parts().filter(odd).count() * 2 >= count {
+        return true;
+    }
+    let least = if name.ends(&["phrase"]) { 3 } else { 4 };
+    let word = |part: &[u8]| part.len() >= 3 && part.iter().all(u8::is_ascii_lowercase);
+    says == Says::Password && (least..=16).contains(&count) && value.len() >= 16 && parts().all(word)
+}
+
+/// Whether a cell may be a secret in a column of this name.
+pub(super) fn fits_column(scan: &Scan<'_>, name: &[u8], cell: &[u8]) -> bool {
+    match scan.names.name(name).says() {
+        Some(Says::Password) => {
+            super::shell::password(cell) && (Mix::of(cell).kinds() >= 3 || !value::words(cell))
+        }
+        Some(Says::Secret | Says::Header) => {
+            super::shell::password(cell) && fits(Says::Secret, Between::Colon, cell, true, false)
+        }
+        Some(Says::Maybe | Says::Login) => super::shell::password(cell) && value::random(cell),
+        None => false,
+    }
 }
 
 /// Whether a value may be the secret of a name that says so.
@@ -868,7 +1271,10 @@ fn fits(says: Says, between: Between, value: &[u8], quoted: bool, closed: bool) 
             let code =
                 !quoted && mix.sign > 0 && mix.digit == 0 && value.iter().filter(|b| **b == b'.').count() > 0;
             let stated = closed && !quoted && value.len() >= 12 && mix.kinds() >= 2;
-            !code && (strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
+            // a number is one only where it is given like a text
+            let number = quoted && loose && mix.digit == value.len() && value.len() >= 8;
+            !code
+                && (number || strong || stated || (mixed && (loose || mix.kinds() >= 3 || value.len() >= 12)))
         }
         Says::Secret | Says::Header => {
             let least = if loose { 10 } else { 16 };

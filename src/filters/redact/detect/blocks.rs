@@ -13,6 +13,9 @@ const LONGEST: usize = 16 << 10;
 /// CRLF, numbers of `cat -n`, `+` of a diff, quotes of joined texts. Without an end, as far as lines look like a key.
 pub(crate) fn pem(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
+    if starts(text, at, b"-----END") {
+        return pem_tail(scan, rule, at, end);
+    }
     let label = part(text, end, (end + 48).min(text.len()));
     let Some(dashes) = memmem::find(label, b"-----") else { return };
     let name = label.get(..dashes).unwrap_or_default();
@@ -35,6 +38,41 @@ pub(crate) fn pem(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
         None => unfinished(text, body, cap),
     };
     scan.hit(rule, at, to, Confidence::High);
+}
+
+/// What is left of a private key whose beginning was cut off: the lines before its end.
+fn pem_tail(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let text = scan.text;
+    let label = part(text, end, (end + 48).min(text.len()));
+    let Some(dashes) = memmem::find(label, b"-----") else { return };
+    if !holds(label.get(..dashes).unwrap_or_default(), "PRIVATE KEY") {
+        return;
+    }
+    let from = at.saturating_sub(LONGEST).max(scan.covered);
+    let body = part(text, from, at);
+    let (mut start, mut to, mut long) = (at, at, 0);
+    for run in body.rsplit(|&byte| !(Set::Base64.has(byte) || byte == b'=')) {
+        let first = to - run.len();
+        // what escapes and numbers of lines leave between the lines
+        let between = run.len() < 16 && (long > 0 || start < at || run.len() <= 1);
+        if between
+            && !(run.len() <= 6 && run.iter().all(|b| b.is_ascii_digit() || matches!(b, b'n' | b'r' | b'+')))
+        {
+            break;
+        }
+        // the `n` of an escaped line end is no letter of the line
+        if !between {
+            long += usize::from(run.len() >= 40);
+            start = first;
+        }
+        to = first.saturating_sub(1);
+        if to <= from {
+            break;
+        }
+    }
+    if long > 0 {
+        scan.hit(rule, start, end + dashes + 5, Confidence::High);
+    }
 }
 
 /// Whether a key follows: soon 24 bytes of base64, or the headers of an encrypted one.

@@ -205,6 +205,12 @@ pub(super) fn ends(text: &[u8], at: usize) -> bool {
     !byte(text, at).is_ascii_alphanumeric()
 }
 
+/// Where the run of a set that begins at an offset ends.
+pub(super) fn run_end(text: &[u8], set: Set, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&byte| !set.has(byte)).unwrap_or(rest.len())
+}
+
 /// The last run of each set, so that hits inside a long one do not look at it again.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Runs {
@@ -218,10 +224,7 @@ impl Runs {
         if at >= last.0 && at < last.1 {
             return last.1;
         }
-        let rest = text.get(at..).unwrap_or_default();
-        let mask = set.mask();
-        let length = rest.iter().position(|&byte| KINDS[usize::from(byte)] & mask == 0);
-        let end = at + length.unwrap_or(rest.len());
+        let end = run_end(text, set, at);
         *last = (at, end);
         end
     }

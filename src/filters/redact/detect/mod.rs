@@ -7,6 +7,7 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `keywords` | where the keywords stand |
+//! | `lines` | tokens broken by line ends and by bounds |
 //! | `bytes` | sets of bytes, where a token may begin and end |
 //! | `value` | secrets from placeholders, look-ups, words and numbers |
 //! | `scan` | one text while it is looked at; tokens of parts |
@@ -14,6 +15,7 @@
 //! | `web` | URLs, headers, cookies, JSON web tokens |
 //! | `blocks` | private keys, Kubernetes, seeds |
 //! | `shell` | commands and their files |
+//! | `tables` | columns of passwords, SQL, lists of codes |
 //! | `personal` | personal data |
 //! | `user` | rules of the user's own |
 //! | `whole` | where a text may be cut so that no secret is |
@@ -22,9 +24,11 @@ mod assign;
 pub(super) mod blocks;
 pub(super) mod bytes;
 mod keywords;
+mod lines;
 pub(super) mod personal;
 pub(super) mod scan;
 pub(super) mod shell;
+pub(super) mod tables;
 mod user;
 mod value;
 pub(super) mod web;
@@ -36,7 +40,7 @@ mod tests;
 pub(crate) use whole::{cut_after, cut_before, secret_at};
 
 use super::rules::{self, Rule, Shape};
-use crate::record::{Error, Result};
+use crate::record::{Error, Redacted, Result};
 use keywords::Keywords;
 use scan::{Found, Scan};
 use std::ops::ControlFlow;
@@ -155,6 +159,8 @@ pub struct Choice {
     pub rules: Option<String>,
     /// More endings of names of private machines, as `.example.lan`.
     pub host_suffixes: Vec<String>,
+    /// Home folders whose last name is personal, wherever they lie.
+    pub homes: Vec<String>,
 }
 
 impl Default for Choice {
@@ -166,6 +172,7 @@ impl Default for Choice {
             confidence: Confidence::Medium,
             rules: None,
             host_suffixes: Vec::new(),
+            homes: Vec::new(),
         }
     }
 }
@@ -177,6 +184,8 @@ enum Act {
     Rule(usize),
     /// The end of a name of an assignment.
     Assign,
+    /// A home folder of the choice, whose name has so many bytes.
+    Home(usize, usize),
 }
 
 /// Finds what a [`Choice`] asks for.
@@ -193,6 +202,8 @@ pub struct Detector {
     assigns: bool,
     user: user::Rules,
     least: Confidence,
+    /// What a stream may call itself behind all these rules.
+    level: Option<&'static str>,
     found: Vec<Found>,
 }
 
@@ -250,6 +261,12 @@ impl Detector {
                     acts.push(Act::Rule(place));
                 }
             }
+            if rule.id == "home" {
+                for (pattern, name) in choice.homes.iter().flat_map(|home| personal::own(home)) {
+                    patterns.push(pattern);
+                    acts.push(Act::Home(place, name));
+                }
+            }
         }
         if assigns {
             let words = assign::TAILS.iter().flat_map(|word| cases(word));
@@ -274,8 +291,22 @@ impl Detector {
             assigns,
             user,
             least: choice.confidence,
+            level: level(choice),
             found: Vec::new(),
         })
+    }
+
+    /// What a stream may call itself behind all these rules ([`Redacted`]); nothing when some are left out.
+    pub fn level(&self) -> Option<&'static str> {
+        self.level
+    }
+
+    /// The rule of a number under a name that says that it is secret.
+    pub fn number(&self, name: &[u8], number: &[u8]) -> Option<RuleId> {
+        let place = self.table.iter().position(|rule| rule.id == "generic-password")?;
+        let runs = self.active.get(place) == Some(&true) && self.least <= Confidence::Medium;
+        let long = number.iter().filter(|byte| byte.is_ascii_digit()).count() >= 4;
+        (runs && long && !self.names.is_public(name)).then(|| self.ids.get(place).copied()).flatten()
     }
 
     /// Appends what is found in `text`, by rising offsets (in bytes), never overlapping. `name` is the name
@@ -312,6 +343,7 @@ impl Detector {
         let _ = self.keywords.each(text, |number, at, end| {
             match self.acts.get(number) {
                 Some(Act::Assign) => assign::assigned(scan, at, end),
+                Some(&Act::Home(rule, name)) => personal::own_home(scan, rule, at, end, name),
                 Some(&Act::Rule(rule)) if at >= scan.covered => {
                     match self.table.get(rule).map(|rule| rule.shape) {
                         Some(Shape::Parts(_)) => scan.parts(rule, at, end),
@@ -371,6 +403,17 @@ impl Detector {
             false => ControlFlow::Continue(()),
         });
         hit.is_break() || self.user.may_hit(bytes)
+    }
+}
+
+/// See [`Detector::level`].
+fn level(choice: &Choice) -> Option<&'static str> {
+    let has = |class| choice.classes.contains(&class);
+    let all = choice.only.is_empty() && choice.skip.is_empty() && choice.confidence <= Confidence::Medium;
+    match (all && has(Class::Secret), has(Class::Home) && has(Class::Email)) {
+        (false, _) => None,
+        (true, true) => Some(Redacted::SHARE),
+        (true, false) => Some(Redacted::SECRETS),
     }
 }
 

@@ -4,66 +4,296 @@ use super::bytes::{Set, before, begins, byte, part, starts};
 use super::scan::Scan;
 use super::{Class, Confidence};
 
+/// Names of accounts that are nobody's.
+const NOBODY: &[&str] = &[
+    "shared",
+    "public",
+    "default",
+    "user",
+    "username",
+    "you",
+    "me",
+    "name",
+    "runner",
+    "ubuntu",
+    "node",
+    "root",
+    "vscode",
+    "app",
+    "your-name",
+    "yourname",
+    "your_username",
+    "xxx",
+    "guest",
+    "all",
+    "all users",
+    "default user",
+    "linuxbrew",
+    "codespace",
+    "gitpod",
+    "circleci",
+];
+
+fn is_nobody(name: &[u8]) -> bool {
+    NOBODY.iter().any(|nobody| name.eq_ignore_ascii_case(nobody.as_bytes()))
+}
+
+/// What stands between the names of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Between {
+    Slash,
+    /// Of Windows; in JSON inside of JSON it is doubled.
+    Backslash,
+    /// Of Claude Code's names of project folders.
+    Dash,
+    /// `%2F` or `%5C`, as URIs have them.
+    Percent,
+}
+
 /// The name in a home folder. The keyword is the folder of all homes.
 pub(crate) fn home(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
     let text = scan.text;
-    let dashed = byte(text, at) == b'-';
-    let last = before(text, at);
-    let free = if dashed {
-        // As a name of a folder: `projects/-Users-jane-src`.
-        matches!(last, b'/' | b'\\' | b'"' | b'\'' | b' ' | b'\n' | 0)
-    } else {
-        let drive = last.is_ascii_alphabetic() && before(text, at - 1) == b'/';
-        let root = last == b'/'
-            && before(text, at - 1) == b'/'
-            && matches!(before(text, at.saturating_sub(2)), b':' | b'/');
-        drive
-            || root
-            || !(last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-' | b'.' | b'/' | b'~' | b'}'))
-            || begins(text, at) && last.is_ascii_alphabetic()
+    let between = match before(text, end) {
+        b'\\' => Between::Backslash,
+        b'-' => Between::Dash,
+        b'/' => Between::Slash,
+        _ => Between::Percent,
+    };
+    let small = byte(text, at + 1) == b'u';
+    let free = match between {
+        Between::Slash => slash_begins(text, at, small),
+        Between::Backslash => backslash_begins(text, at, starts(text, at, b"\\home")),
+        Between::Dash => dash_begins(text, at),
+        Between::Percent => {
+            let head = part(text, at.saturating_sub(3), at);
+            head.ends_with(b"/")
+                || [b"%2F", b"%2f", b"%5C", b"%5c"].contains(&<&[u8; 3]>::try_from(head).unwrap_or(b"   "))
+        }
     };
     if !free {
         return;
     }
-    // A doubled backslash stands in JSON inside of JSON.
-    let start = if byte(text, at) == b'\\' && byte(text, end) == b'\\' { end + 1 } else { end };
-    let set = if dashed { Set::Alnum } else { Set::Dotted };
+    let mut start = end;
+    while between == Between::Backslash && byte(text, start) == b'\\' && start < end + 8 {
+        start += 1;
+    }
+    let to = name_end(scan, start, between);
+    let name = part(text, start, to);
+    if !name.is_empty() && name.len() <= 64 && !is_nobody(name) {
+        scan.loose(rule, start, to, Confidence::High);
+    }
+}
+
+/// Where the name of a home folder ends.
+fn name_end(scan: &mut Scan<'_>, start: usize, between: Between) -> usize {
+    let text = scan.text;
+    let set = if between == Between::Dash { Set::Alnum } else { Set::Dotted };
     let mut to = scan.run(set, start);
     while to > start && matches!(before(text, to), b'.' | b'-') {
         to -= 1;
     }
-    let name = part(text, start, to);
-    const NOBODY: &[&str] = &[
-        "shared",
-        "public",
-        "default",
-        "user",
-        "username",
-        "you",
-        "me",
-        "name",
-        "runner",
-        "ubuntu",
-        "node",
-        "root",
-        "vscode",
-        "app",
-        "your-name",
-        "yourname",
-        "your_username",
-        "xxx",
-        "guest",
-        "all",
-        "linuxbrew",
-        "codespace",
-        "gitpod",
-        "circleci",
-    ];
-    if !name.is_empty()
-        && name.len() <= 64
-        && !NOBODY.iter().any(|nobody| name.eq_ignore_ascii_case(nobody.as_bytes()))
+    // Names of people have spaces and letters of all scripts; then a folder has to follow.
+    let more = |byte: u8| {
+        byte == b' ' || byte >= 0x80 || Set::Dotted.has(byte) || matches!(byte, b'\'' | b'&' | b'@')
+    };
+    let next = byte(text, to);
+    if matches!(between, Between::Slash | Between::Backslash) && (next == b' ' || next >= 0x80) {
+        let rest = part(text, to, (start + 64).min(text.len()));
+        let length = rest.iter().take_while(|&&byte| more(byte)).count();
+        let closed = match (rest.get(length), between) {
+            (Some(b'/'), Between::Slash) | (Some(b'\\'), Between::Backslash) => true,
+            (Some(b'"' | b'\''), _) => rest.first().is_some_and(|byte| *byte >= 0x80),
+            _ => false,
+        };
+        let words = rest.get(..length).unwrap_or_default().split(|&byte| byte == b' ').count();
+        // three names of a person at most: more is a sentence
+        if closed && words <= 4 && (to > start || next >= 0x80) {
+            return to + length;
+        }
+        if to == start && next >= 0x80 {
+            return start + rest.iter().take_while(|&&byte| byte >= 0x80 || Set::Dotted.has(byte)).count();
+        }
+    }
+    to
+}
+
+/// Folders of systems in which homes lie.
+const ROOTS: &[&[u8]] = &[
+    b"/var",
+    b"/usr",
+    b"/export",
+    b"/private",
+    b"/System/Volumes/Data",
+    b"/host",
+    b"/hostfs",
+    b"/rootfs",
+    b"/net",
+    b"/nfs",
+];
+
+/// What stands before the name of a disk, a machine or a distribution.
+const MOUNTS: &[&[u8]] = &[
+    b"/Volumes/",
+    b"/media/",
+    b"/mnt/",
+    b"/net/",
+    b"/nfs/",
+    b"/run/user/",
+    b"wsl$/",
+    b"wsl.localhost/",
+    b"wsl+",
+    b"wsl%2B",
+    b"wsl%2b",
+    b"-remote+",
+    b"file://",
+    b"sftp://",
+    b"ssh://",
+    b"smb://",
+    b"nfs://",
+    b"afp://",
+];
+
+/// Whether `/home/` at a place begins a path, or stands behind what a path of another machine begins with.
+fn slash_begins(text: &[u8], at: usize, small: bool) -> bool {
+    let last = before(text, at);
+    let drive = last.is_ascii_alphabetic() && before(text, at - 1) == b'/';
+    let colon = last == b':' && before(text, at - 1).is_ascii_alphabetic();
+    if drive || colon {
+        // `/c/Users`, `/mnt/c/Users`, `C:/Users`
+        return true;
+    }
+    if small {
+        // `/users/7` is what the paths of web services look like
+        return false;
+    }
+    let root = last == b'/'
+        && before(text, at - 1) == b'/'
+        && matches!(before(text, at.saturating_sub(2)), b':' | b'/');
+    if root
+        || !(last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-' | b'.' | b'/' | b'~' | b'}'))
+        || begins(text, at) && last.is_ascii_alphabetic()
     {
-        scan.loose(rule, start, to, Confidence::High);
+        return true;
+    }
+    let head = part(text, at.saturating_sub(96), at);
+    let whole = |root: &&[u8]| {
+        head.strip_suffix(*root).is_some_and(|more| more.last().is_none_or(|b| !Set::Dotted.has(*b)))
+    };
+    let name =
+        head.iter().rev().take_while(|&&byte| Set::Dotted.has(byte) || byte == b'+' || byte == b'$').count();
+    let mount = head.get(..head.len() - name).unwrap_or_default();
+    // `wsl+Ubuntu` is one run with what stands before the plus
+    let joined = |mount: &&[u8]| {
+        memchr::memmem::find(head.get(head.len() - name..).unwrap_or_default(), mount).is_some()
+    };
+    ROOTS.iter().any(whole)
+        || MOUNTS.iter().any(|end| mount.ends_with(end))
+        || MOUNTS.iter().filter(|end| end.last() != Some(&b'/')).any(joined)
+}
+
+/// Whether `\Users\` at a place stands in a path that begins with a drive or a share.
+fn backslash_begins(text: &[u8], at: usize, home: bool) -> bool {
+    let head = part(text, at.saturating_sub(96), at);
+    let path = |byte: u8| Set::Dotted.has(byte) || matches!(byte, b'\\' | b'$' | b'@' | b'+' | b' ' | b'?');
+    let length = head.iter().rev().take_while(|&&byte| path(byte)).count();
+    let (outside, inside) = head.split_at(head.len() - length);
+    let drive = outside.last() == Some(&b':')
+        && outside.get(outside.len().wrapping_sub(2)).is_some_and(u8::is_ascii_alphabetic);
+    let share = inside.windows(2).enumerate().any(|(n, pair)| {
+        pair == b"\\\\" && n.checked_sub(1).and_then(|n| inside.get(n)).is_none_or(|b| *b == b' ')
+    });
+    let wsl = || memchr::memmem::find(inside, b"wsl").is_some();
+    match home {
+        true => share && wsl(),
+        false => drive || share,
+    }
+}
+
+/// Whether `-Users-` at a place begins a name of a folder: `-Users-ann-src`, `C--Users-ann`, `-mnt-c-Users-ann`.
+fn dash_begins(text: &[u8], at: usize) -> bool {
+    let opens =
+        |at: usize| matches!(before(text, at), b'/' | b'\\' | b'"' | b'\'' | b' ' | b'\n' | b'`' | b'(' | 0);
+    let letter = |at: usize| before(text, at).is_ascii_alphabetic();
+    let mount = part(text, at.saturating_sub(6), at);
+    opens(at)
+        || (before(text, at) == b'-' && letter(at - 1) && opens(at.saturating_sub(2)))
+        || (mount.starts_with(b"-mnt-") && letter(at) && opens(at.saturating_sub(6)))
+        || ([b"-var".as_slice(), b"-export", b"-usr"]
+            .iter()
+            .any(|root| text.get(..at).is_some_and(|head| head.ends_with(root)) && opens(at - root.len())))
+}
+
+/// A home folder in all spellings, each with the number of bytes of its last name at its end.
+pub(super) fn own(home: &str) -> Vec<(Vec<u8>, usize)> {
+    let home = home.trim_end_matches(['/', '\\']);
+    let names: Vec<&str> = home.split(['/', '\\']).filter(|name| !name.is_empty()).collect();
+    let Some((name, folders)) = names.split_last() else { return Vec::new() };
+    if is_nobody(name.as_bytes()) || name.len() < 2 {
+        return Vec::new();
+    }
+    let drive = folders.first().filter(|first| first.len() == 2 && first.ends_with(':'));
+    let rest = folders.get(usize::from(drive.is_some())..).unwrap_or_default();
+    let below =
+        |apart: &str| rest.iter().chain([name]).fold(String::new(), |whole, name| whole + apart + name);
+    let mut all = Vec::new();
+    for apart in ["/", "\\", "\\\\", "%2F", "%2f", "%5C", "%5c"] {
+        // of a path of Unix, the one with backslashes is that of its WSL
+        let below = below(apart);
+        match drive.map(|drive| drive.trim_end_matches(':')) {
+            None => all.push(below),
+            Some(letter) => {
+                for letter in [letter.to_ascii_uppercase(), letter.to_ascii_lowercase()] {
+                    for colon in [":", "%3A", "%3a"] {
+                        all.push(format!("{letter}{colon}{below}"));
+                    }
+                }
+                if apart == "/" {
+                    let small = letter.to_ascii_lowercase();
+                    all.extend([format!("/{small}{below}"), format!("/mnt/{small}{below}")]);
+                }
+            }
+        }
+    }
+    if !rest.is_empty() || drive.is_some() {
+        let dashed: Vec<String> =
+            all.iter().filter(|path| !path.contains(['%', '\\'])).map(|path| dashes(path)).collect();
+        all.extend(dashed);
+    }
+    let small: Vec<String> = all.iter().filter(|_| drive.is_some()).map(|path| path.to_lowercase()).collect();
+    all.extend(small);
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().map(|path| (path.into_bytes(), name.len())).collect()
+}
+
+/// A path as Claude Code names its project folders.
+fn dashes(path: &str) -> String {
+    path.bytes().map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' }).collect()
+}
+
+/// The user's own home folder at a place, as [`own`] spells it.
+pub(super) fn own_home(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize, name: usize) {
+    let text = scan.text;
+    let first = byte(text, at);
+    let last = before(text, at);
+    let joined = last.is_ascii_alphanumeric() || matches!(last, b'_' | b'-' | b'.' | b'~');
+    let share = first == b'\\' || first == b'%';
+    if joined && !share && !begins(text, at) && last != b'/' {
+        return;
+    }
+    let next = byte(text, end);
+    let goes_on = match first {
+        b'-' => next.is_ascii_alphanumeric(),
+        _ => {
+            next.is_ascii_alphanumeric()
+                || next == b'_'
+                || (matches!(next, b'-' | b'.')
+                    && byte(text, end + 1).is_ascii_alphanumeric()
+                    && last != b'-')
+        }
+    };
+    if !goes_on {
+        scan.loose(rule, end - name, end, Confidence::High);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::Confidence;
 use super::assign::Names;
-use super::bytes::{Runs, Set, begins, byte, ends, part, starts};
+use super::bytes::{Runs, Set, begins, byte, ends, part, run_end, starts};
+use super::lines;
 use super::value;
 use crate::filters::redact::rules::{Part, Rule, Shape, Test};
 use memchr::memmem;
@@ -144,33 +145,28 @@ impl<'t> Scan<'t> {
         if !begins(self.text, at) {
             return;
         }
-        let mut to = end;
-        for part in parts {
-            match *part {
-                Part::Text(text) => {
-                    if !starts(self.text, to, text.as_bytes()) {
-                        return;
-                    }
-                    to += text.len();
-                }
-                Part::Maybe(text) => {
-                    if starts(self.text, to, text.as_bytes()) {
-                        to += text.len();
-                    }
-                }
-                Part::Run(set, least, most) => {
-                    let stop = self.run(set, to);
-                    if stop - to < least || stop - to > most {
-                        return;
-                    }
-                    to = stop;
-                }
+        let text = self.text;
+        let whole = fit(text, parts, end, |set, from| self.run(set, from));
+        let to = match whole {
+            Ok(to) => to,
+            Err(stop) => stop,
+        };
+        if let Some(further) = lines::further(text, at, to, whole.is_ok(), |joined| {
+            let stop = fit(joined, parts, end - at, |set, from| run_end(joined, set, from)).ok()?;
+            let body = part(joined, end - at, stop);
+            (ends(joined, stop) && tested(test, confidence, body).is_some()).then_some(stop)
+        }) {
+            return self.hit(rule, at, further, confidence);
+        }
+        if whole.is_err() {
+            // what a bound left of it
+            let body = part(text, end, to);
+            if confidence == Confidence::High && end - at >= 4 && lines::is_cut(text, to) && looks_cut(body) {
+                self.loose(rule, at, to, Confidence::Medium);
             }
+            return;
         }
-        while matches!(byte(self.text, to.wrapping_sub(1)), b'.') && to > end {
-            to -= 1;
-        }
-        if !ends(self.text, to) {
+        if !ends(text, to) {
             return;
         }
         if let Some(confidence) = tested(test, confidence, part(self.text, end, to)) {
@@ -181,6 +177,48 @@ impl<'t> Scan<'t> {
             }
         }
     }
+}
+
+/// Where a token ends whose parts begin at `from`; else where what there is of it does.
+fn fit(
+    text: &[u8],
+    parts: &[Part],
+    from: usize,
+    mut run: impl FnMut(Set, usize) -> usize,
+) -> Result<usize, usize> {
+    let mut to = from;
+    for part in parts {
+        match *part {
+            Part::Text(word) => {
+                if !starts(text, to, word.as_bytes()) {
+                    return Err(to);
+                }
+                to += word.len();
+            }
+            Part::Maybe(word) => {
+                if starts(text, to, word.as_bytes()) {
+                    to += word.len();
+                }
+            }
+            Part::Run(set, least, most) => {
+                let stop = run(set, to);
+                if stop - to < least || stop - to > most {
+                    return Err(stop);
+                }
+                to = stop;
+            }
+        }
+    }
+    while matches!(byte(text, to.wrapping_sub(1)), b'.') && to > from {
+        to -= 1;
+    }
+    Ok(to)
+}
+
+/// Whether the beginning of a token is more than what a manual shows of one.
+fn looks_cut(body: &[u8]) -> bool {
+    let mix = value::Mix::of(body);
+    (8..=512).contains(&body.len()) && mix.kinds() >= 2 && !value::words(body) && !value::placeholder(body)
 }
 
 /// What a test leaves of a rule's confidence in a token without its prefix.

@@ -445,3 +445,46 @@ pub(crate) fn discord(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) 
         at = stop;
     }
 }
+
+/// A long value of the query of a URL that is signed. The keyword is its name.
+pub(crate) fn signed(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let to = scan.run(Set::Query, end);
+    let token = part(scan.text, end, to);
+    let plain = starts(scan.text, at, b"Signature=");
+    let near = || {
+        let head = part(scan.text, at.saturating_sub(256), at);
+        let tail = part(scan.text, to, (to + 128).min(scan.text.len()));
+        [head, tail]
+            .iter()
+            .any(|near| holds(near, "Expires=") || holds(near, "Key-Pair-Id=") || holds(near, "KeyId="))
+    };
+    if (40..=4096).contains(&token.len()) && value::entropy(token) >= 3.0 && (!plain || near()) {
+        scan.hit(rule, end, to, Confidence::High);
+    }
+}
+
+/// A token in the query of the URL of a robot. The keyword is all before it.
+pub(crate) fn robot(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
+    let to = scan.run(Set::Word, end);
+    if (32..=80).contains(&(to - end)) && value::entropy(part(scan.text, end, to)) >= 2.5 {
+        scan.hit(rule, end, to, Confidence::High);
+    }
+}
+
+/// Keys of Azure that Microsoft made to be found: 52 characters, `JQQJ99`, 26.
+pub(crate) fn azure(scan: &mut Scan<'_>, rule: usize, at: usize, end: usize) {
+    let Some(start) = at.checked_sub(52) else { return };
+    let to = scan.run(Set::Alnum, end);
+    if Set::Alnum.has_all(part(scan.text, start, at)) && begins(scan.text, start) && to - end == 26 {
+        scan.hit(rule, start, to, Confidence::High);
+    }
+}
+
+/// The name of a hook behind the number of its account. The keyword is all before the number.
+pub(crate) fn zapier(scan: &mut Scan<'_>, rule: usize, _at: usize, end: usize) {
+    let number = scan.run(Set::Digit, end);
+    let to = scan.run(Set::Alnum, number + 1);
+    if number > end && byte(scan.text, number) == b'/' && (5..=12).contains(&(to - number - 1)) {
+        scan.hit(rule, number + 1, to, Confidence::High);
+    }
+}

@@ -29,6 +29,33 @@ pub(super) const RULES: &[Rule] = &[
         .from("Azure Storage, shared access signatures")
         .yes(&["https://x.blob.core.windows.net/c?sv=2024-08-04&se=2027&sig=«{an:43}%3D»"])
         .no(&["?sig={an:12}", "design={an:43}%3D"]),
+    Rule::hand(
+        "presigned-url",
+        &["X-Amz-Signature=", "X-Amz-Security-Token=", "X-Goog-Signature=", "Signature="],
+        web::signed,
+    )
+    .from("AWS, Signature Version 4 in query strings; Google Cloud Storage and CloudFront, signed URLs")
+    .yes(&[
+        "https://x.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature=«{hx:64}»",
+        "?Expires=1&Signature=«{w:200}»&Key-Pair-Id=x",
+    ])
+    .no(&["Signature={w:60}", "X-Amz-Signature={hx:8}"]),
+    Rule::hand(
+        "robot-webhook",
+        &["oapi.dingtalk.com/robot/send?access_token=", "qyapi.weixin.qq.com/cgi-bin/webhook/send?key="],
+        web::robot,
+    )
+    .from("DingTalk and WeCom, custom robots")
+    .yes(&["https://oapi.dingtalk.com/robot/send?access_token=«{hx:64}»"])
+    .no(&["https://oapi.dingtalk.com/robot/send?access_token=x"]),
+    Rule::hand("zapier-webhook", &["hooks.zapier.com/hooks/catch/"], web::zapier)
+        .from("Zapier, webhooks: the number of the account and of the hook")
+        .yes(&["https://hooks.zapier.com/hooks/catch/{n:7}/«{lo:7}»/"])
+        .no(&["https://hooks.zapier.com/hooks/catch/"]),
+    Rule::hand("azure-identifiable", &["JQQJ99"], web::azure)
+        .from("Microsoft, security-utilities: identifiable keys of 84 characters")
+        .yes(&["{an:52}JQQJ99{an:26}"])
+        .no(&["{an:20}JQQJ99{an:26}"]),
     Rule::hand("url-userinfo", &["://"], web::userinfo)
         .from("RFC 3986, 3.2.1: userinfo")
         .yes(&[

@@ -6,8 +6,11 @@ mod named;
 mod personal;
 mod tokens;
 
+mod made;
 #[cfg(test)]
 mod tests;
+
+pub use made::list;
 
 use super::detect::bytes::Set;
 use super::detect::scan::Scan;
@@ -72,10 +75,8 @@ pub(crate) struct Rule {
     /// Of a token that passed, at most.
     pub(crate) confidence: Confidence,
     /// Where the form is written down.
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) source: &'static str,
     /// Texts that it must hit, with letters to be made up (`README.md`).
-    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) yes: &'static [&'static str],
     /// Texts that it must not hit.
     #[cfg_attr(not(test), allow(dead_code))]

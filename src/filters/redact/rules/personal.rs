@@ -6,20 +6,47 @@ use crate::filters::redact::detect::{Class, personal};
 
 /// The rules.
 pub(super) const RULES: &[Rule] = &[
-    Rule::hand("home", &["/Users/", "/home/", "\\Users\\", "-Users-", "-home-"], personal::home)
+    Rule::hand("home", &[
+            "/Users/", "/users/", "/home/", "\\Users\\", "\\users\\", "\\USERS\\", "\\home\\", "-Users-", "-home-",
+            "Users%5C", "Users%5c", "users%5C", "users%5c", "Users%2F", "Users%2f", "home%2F", "home%2f",
+        ], personal::home)
         .of(Class::Home)
-        .from("macOS, Linux, Windows: home folders; Claude Code: names of its project folders")
+        .from("macOS, Linux, Windows, WSL: home folders, UNC paths and file URIs; Claude Code: names of its project folders")
         .yes(&[
             "/Users/«{name}»/src",
             "cd /home/«{name}»\n",
             "C:\\Users\\«{name}»\\x",
             "projects/-Users-«{name}»-src",
             "\"/home/«{name}»/.cargo\"",
+            "c:/users/«{name}»/x",
+            "\\\\?\\C:\\Users\\«{name} {name}»\\x",
+            "C:\\\\Users\\\\«{name}»\\\\x",
+            "\\\\server\\share\\Users\\«{name}»\\x",
+            "\\\\wsl$\\Ubuntu\\home\\«{name}»\\x",
+            "//wsl.localhost/Ubuntu/home/«{name}»/x",
+            "vscode-remote://wsl+Ubuntu/home/«{name}»/x",
+            "/mnt/c/Users/«{name}»/x",
+            "/c/Users/«{name}»",
+            "file:///C:/Users/«{name}»/x",
+            "file:///c%3A/Users/«{name}»/x",
+            "file:///home/«{name}»/x",
+            "C%3A%5CUsers%5C«{name}»%5Cx",
+            "%2Fhome%2F«{name}»%2Fx",
+            "projects/C--Users-«{name}»-src",
+            "projects/-mnt-c-Users-«{name}»-src",
+            "/var/home/«{name}»/x",
+            "/Volumes/Data/Users/«{name}»/x",
+            "/home/«jos\u{e9}»/x",
+            "/home/«\u{5f20}\u{4f1f}»/x",
         ])
         .no(&[
             "/Users/Shared/x",
             "https://example.net/home/about",
             "src/home/index.ts",
+            "/api/users/{name}",
+            "App\\Users\\{name}",
+            "a-home-{name}",
+            "/app/src/home/{name}.ts",
             "/home/$USER/x",
             "/home/<user>/x",
         ]),

@@ -2,7 +2,9 @@
 
 use super::Part::{Maybe, Run, Text};
 use super::{Confidence, Rule, Test};
-use crate::filters::redact::detect::bytes::Set::{Alnum, AnyHex, Base64, Capital, Digit, Hex, Small, Word};
+use crate::filters::redact::detect::bytes::Set::{
+    Alnum, AnyHex, Base64, Capital, Digit, Hex, Small, Value, Word,
+};
 use crate::filters::redact::detect::web;
 
 /// The rules.
@@ -546,4 +548,159 @@ pub(super) const RULES: &[Rule] = &[
         .from("Adafruit IO, keys")
         .yes(&["aio_{an:28}"])
         .no(&["aio_{an:6}", "maio_{an:28}"]),
+    Rule::token("sourcegraph", &["sgp_"], &[Maybe("local_"), Run(Hex, 16, 40), Maybe("_"), Run(Hex, 0, 40)])
+        .from("Sourcegraph, access tokens; gitleaks, sourcegraph-access-token")
+        .yes(&["sgp_{hx:40}", "sgp_{hx:16}_{hx:40}"])
+        .no(&["sgp_{hx:8}"]),
+    Rule::token("artifactory", &["AKCp"], &[Run(Alnum, 69, 69)])
+        .from("JFrog, API keys; gitleaks, artifactory-api-key")
+        .yes(&["AKCp{an:69}"])
+        .no(&["AKCp{an:20}"]),
+    Rule::token("easypost", &["EZAK", "EZTK"], &[Run(Alnum, 54, 54)])
+        .from("EasyPost, API keys; gitleaks, easypost-api-token")
+        .yes(&["EZAK{an:54}"])
+        .no(&["EZAK{an:9}"]),
+    Rule::token("frameio", &["fio-u-"], &[Run(Word, 64, 64)])
+        .from("Frame.io, developer tokens; gitleaks, frameio-api-token")
+        .yes(&["fio-u-{w:64}"])
+        .no(&["fio-u-{w:9}"]),
+    Rule::token("hubspot", &["pat-na1-", "pat-eu1-", "pat-na2-"], &[Run(Word, 36, 36)])
+        .from("HubSpot, private apps: access tokens")
+        .yes(&["pat-na1-{u}"])
+        .no(&["pat-na1-{hx:8}"]),
+    Rule::token("shippo", &["shippo_live_", "shippo_test_"], &[Run(Hex, 40, 40)])
+        .from("Shippo, API tokens; gitleaks, shippo-api-token")
+        .yes(&["shippo_live_{hx:40}"])
+        .no(&["shippo_live_{hx:9}"]),
+    Rule::token("octopus-deploy", &["API-"], &[Run(Capital, 26, 26)])
+        .from("Octopus Deploy, API keys; gitleaks, octopus-deploy-api-key")
+        .yes(&["API-{UP:26}"])
+        .no(&["API-{UP:9}", "MYAPI-{UP:26}"]),
+    Rule::token("openshift", &["sha256~"], &[Run(Word, 43, 43)])
+        .from("OpenShift, OAuth tokens; gitleaks, openshift-user-token")
+        .yes(&["sha256~{w:43}"])
+        .no(&["sha256~{w:9}"]),
+    Rule::token(
+        "plaid",
+        &["access-production-", "access-sandbox-", "access-development-"],
+        &[Run(Word, 36, 36)],
+    )
+    .from("Plaid, access tokens; gitleaks, plaid-api-token")
+    .yes(&["access-production-{u}"])
+    .no(&["access-production-{hx:8}"]),
+    Rule::token("scalingo", &["tk-us-"], &[Run(Word, 48, 48)])
+        .from("Scalingo, API tokens; gitleaks, scalingo-api-token")
+        .yes(&["tk-us-{w:48}"])
+        .no(&["tk-us-{w:9}"]),
+    Rule::token(
+        "onepassword-secret-key",
+        &["A3-"],
+        &[
+            Run(Capital, 6, 6),
+            Text("-"),
+            Run(Capital, 6, 11),
+            Text("-"),
+            Run(Capital, 5, 5),
+            Text("-"),
+            Run(Capital, 5, 5),
+            Text("-"),
+            Run(Capital, 5, 5),
+            Maybe("-"),
+            Run(Capital, 0, 5),
+        ],
+    )
+    .from("1Password, secret keys; gitleaks, 1password-secret-key")
+    .yes(&["A3-{UP:6}-{UP:6}-{UP:5}-{UP:5}-{UP:5}-{UP:5}"])
+    .no(&["A3-{UP:6}-x"]),
+    Rule::token("jina", &["jina_"], &[Run(Word, 56, 70)])
+        .from("Jina AI, API keys")
+        .yes(&["jina_{an:60}"])
+        .no(&["jina_{an:9}"]),
+    Rule::token("firecrawl", &["fc-"], &[Run(Hex, 32, 32)])
+        .from("Firecrawl, API keys")
+        .yes(&["fc-{hx:32}"])
+        .no(&["fc-{hx:8}", "abcfc-{hx:32}"]),
+    Rule::token("langfuse", &["sk-lf-"], &[Run(Word, 36, 36)])
+        .from("Langfuse, secret keys")
+        .yes(&["sk-lf-{u}"])
+        .no(&["pk-lf-{u}"]),
+    Rule::token("llamacloud", &["llx-"], &[Run(Alnum, 40, 60)])
+        .tested(Test::Mixed)
+        .from("LlamaCloud, API keys")
+        .yes(&["llx-{an:48}"])
+        .no(&["llx-{an:9}"]),
+    Rule::token("neon", &["napi_"], &[Run(Alnum, 60, 70)])
+        .tested(Test::Mixed)
+        .from("Neon, API keys")
+        .yes(&["napi_{an:64}"])
+        .no(&["napi_{an:9}"]),
+    Rule::token("posthog", &["phx_"], &[Run(Alnum, 40, 50)])
+        .tested(Test::Mixed)
+        .from("PostHog, personal API keys")
+        .yes(&["phx_{an:43}"])
+        .no(&["phc_{an:43}"]),
+    Rule::token("calcom", &["cal_live_"], &[Run(Hex, 32, 32)])
+        .from("Cal.com, API keys")
+        .yes(&["cal_live_{hx:32}"])
+        .no(&["cal_live_{hx:8}"]),
+    Rule::token("circleci-pat", &["CCIPAT_", "CCIPRJ_"], &[Run(Alnum, 22, 22), Text("_"), Run(Hex, 40, 40)])
+        .from("CircleCI, API tokens with prefix")
+        .yes(&["CCIPAT_{an:22}_{hx:40}"])
+        .no(&["CCIPAT_{an:9}"]),
+    Rule::token("sonarqube", &["squ_", "sqp_", "sqa_"], &[Run(Hex, 40, 40)])
+        .from("SonarQube 9.6, user, project and global tokens")
+        .yes(&["squ_{hx:40}"])
+        .no(&["squ_{hx:9}"]),
+    Rule::token("aiven", &["AVNS_"], &[Run(Word, 19, 40)])
+        .from("Aiven, passwords of services; GitHub, secret scanning patterns")
+        .yes(&["AVNS_{w:19}"])
+        .no(&["AVNS_{w:5}"]),
+    Rule::token("cockroachdb", &["CCDB1_"], &[Run(Alnum, 22, 22), Text("_"), Run(Alnum, 40, 40)])
+        .from("CockroachDB Cloud, API keys")
+        .yes(&["CCDB1_{an:22}_{an:40}"])
+        .no(&["CCDB1_{an:9}"]),
+    Rule::token("mongodb-atlas", &["mdb_sa_sk_"], &[Run(Word, 36, 44)])
+        .from("MongoDB Atlas, secrets of service accounts")
+        .yes(&["mdb_sa_sk_{w:40}"])
+        .no(&["mdb_sa_id_{hx:24}"]),
+    Rule::token("render", &["rnd_"], &[Run(Alnum, 28, 36)])
+        .tested(Test::Mixed)
+        .from("Render, API keys")
+        .yes(&["rnd_{an:32}"])
+        .no(&["rnd_{an:9}", "brnd_{an:32}"]),
+    Rule::token("apify", &["apify_api_"], &[Run(Alnum, 36, 36)])
+        .from("Apify, API tokens")
+        .yes(&["apify_api_{an:36}"])
+        .no(&["apify_api_{an:9}"]),
+    Rule::token("runpod", &["rpa_"], &[Run(Alnum, 40, 50)])
+        .from("RunPod, API keys")
+        .yes(&["rpa_{UP:42}"])
+        .no(&["rpa_{UP:9}"]),
+    Rule::token("volcengine", &["AKLT"], &[Run(Word, 40, 60)])
+        .tested(Test::Mixed)
+        .from("Volcengine, access keys; GitHub, secret scanning patterns")
+        .yes(&["AKLT{w:43}"])
+        .no(&["AKLT{w:9}"]),
+    Rule::token("yandex", &["AQVN"], &[Run(Word, 35, 38)])
+        .tested(Test::Mixed)
+        .from("Yandex Cloud, API keys; gitleaks, yandex-api-key")
+        .yes(&["AQVN{w:36}"])
+        .no(&["AQVN{w:9}"]),
+    Rule::token("trello", &["ATTA"], &[Run(AnyHex, 64, 72)])
+        .from("Trello, user tokens since 2022")
+        .yes(&["ATTA{hx:64}{UPHEX:8}"])
+        .no(&["ATTA{hx:9}"]),
+    Rule::token("dropbox", &["sl.u.", "sl."], &[Run(Word, 130, 1400)])
+        .tested(Test::Mixed)
+        .from("Dropbox, short-lived access tokens; gitleaks, dropbox-short-lived-api-token")
+        .yes(&["sl.u.{w:140}", "sl.{w:136}"])
+        .no(&["sl.u.{w:9}"]),
+    Rule::token("honeycomb", &["hcaik_01", "hcxik_01", "hcbik_01", "hcamk_01"], &[Run(Small, 50, 64)])
+        .from("Honeycomb, API keys")
+        .yes(&["hcaik_01{lo:56}"])
+        .no(&["hcaik_01{lo:9}"]),
+    Rule::token("django", &["django-insecure-"], &[Run(Value, 40, 60)])
+        .from("Django, startproject: SECRET_KEY")
+        .yes(&["django-insecure-{an:50}"])
+        .no(&["django-insecure-x"]),
 ];
