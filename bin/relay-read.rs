@@ -3,7 +3,7 @@ use clap::builder::PossibleValuesParser;
 use relay::agents::{self, ReadOptions};
 use relay::cli::{self, Exit};
 use relay::pipeline::{read, select::Wanted};
-use relay::stream::Report as _;
+use relay::stream::{Nowhere, Report as _, Sink};
 use std::process::ExitCode;
 
 /// Read sessions of a coding agent as a relay stream
@@ -25,6 +25,9 @@ struct Arguments {
     /// Let each session be followed by its subagents
     #[arg(long)]
     subagents: bool,
+    /// Print the stream even when stdout is a terminal
+    #[arg(long)]
+    stdout: bool,
     /// Fail at the first bad line instead of skipping it, also at a last line that is cut
     #[arg(long)]
     strict: bool,
@@ -32,7 +35,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     cli::stage("relay-read claude | relay-write codex", &agents::names(), |given: Arguments, stage| {
-        let Arguments { agent, selection: s, history, lean, subagents, strict } = given;
+        let Arguments { agent, selection: s, history, lean, subagents, stdout, strict } = given;
         let (sessions, project, root, configured) =
             (s.sessions, s.project, s.root, stage.config.session_roots());
         let (any_project, all, headless, since, until) = (s.any_project, s.all, s.headless, s.since, s.until);
@@ -40,10 +43,17 @@ fn main() -> ExitCode {
         let read = ReadOptions { history: history.parse()?, lean, strict, place: None };
         let options = read::Options { agent, wanted, read, subagents, via: stage.via.clone() };
         let from_stdin = options.wanted.sessions.iter().any(|word| word == "-");
-        let whole = read::run(&options, &stage.world, &mut stage.out, &mut stage.report)?;
+        // nobody reads a session off a screen
+        let shown = stdout || !stage.out.is_terminal();
+        let mut nowhere = Nowhere;
+        let out: &mut dyn Sink = if shown { &mut stage.out } else { &mut nowhere };
+        let whole = read::run(&options, &stage.world, out, &mut stage.report)?;
         // looked at last: whatever fills the pipe has had its time
-        if !from_stdin && cli::is_fed() {
-            stage.report.say("warning: what is piped in was not read; a session on stdin is named -");
+        if !from_stdin {
+            stage.unread("a session on stdin is named -")?;
+        }
+        if !shown {
+            stage.report.say(&options.next());
         }
         Ok(Exit::of_input(whole))
     })

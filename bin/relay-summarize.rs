@@ -31,6 +31,7 @@ fn main() -> ExitCode {
                 given.exec_timeout,
                 usize::try_from(given.exec_budget).unwrap_or(usize::MAX),
                 world,
+                stage.report.apart(),
             );
             filter = filter.with_exec(exec);
         }

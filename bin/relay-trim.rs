@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 /// Fit the live conversation into a budget of tokens: what is left out is marked, what is long is shortened
 ///
-/// The system prompt, the first and the newest prompt always stay; a call never loses its result.
+/// The system prompt, the first and the newest prompt always stay, cut where they are very long; a call never loses its
+/// result.
 #[derive(clap::Parser)]
 #[command(name = "relay-trim", version)]
 struct Arguments {

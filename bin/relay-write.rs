@@ -7,6 +7,7 @@ use relay::cli::{Exit, Stage, Writing};
 use relay::pipeline::trim::Configured;
 use relay::pipeline::write::{JSONL, Options, Piece, run};
 use relay::stream::Sink;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Write each session of a relay stream as a new session that an agent can resume
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         let Arguments { target, writing: w } = given;
         let write = WriteOptions {
             root: w.root,
+            configured: stage.config.session_root(&target).map(Path::to_owned),
             project: w.project,
             map_path: w.map_path.into_iter().map(|(old, new)| (old, stage.world.resolve(&new))).collect(),
             title: w.title,

@@ -350,11 +350,13 @@ fn a_folder_is_no_session() {
 fn a_word_that_means_nothing_is_nearly_another() {
     let sandbox = Sandbox::new();
     session(&sandbox);
-    let title = "Fix the invoice rounding";
+    for word in ["Fix the invoice rounding", "FIX THE INVOICE ROUNDING", "fix the invoice rounding "] {
+        let out = typed(&sandbox, &format!("relay-read claude '{word}'")).run().success();
+        assert!(out.text().contains("5b0f6f0e"), "{word}");
+    }
     for (word, hint) in [
         ("5b0f6f0f", "did you mean session 5b0f6f0e"),
         ("5b0", "4 or more characters"),
-        (&title.to_uppercase(), "it is session 5b0f6f0e"),
         ("invoice", "it is session 5b0f6f0e"),
         ("Fix teh invoice rounding", "it is session 5b0f6f0e"),
     ] {
@@ -410,4 +412,158 @@ fn a_cut_file_fails_where_nothing_may_be_skipped() {
         let out = typed(&sandbox, &format!("relay-read {agent} ./cut.jsonl --strict")).run().expect_code(3);
         assert!(out.errors().contains("cut.jsonl:"), "{}", out.errors());
     }
+}
+
+#[test]
+fn one_root_means_the_same_to_readers_writers_and_the_client() {
+    for (from, to, home, variable) in
+        [("claude", "codex", ".codex", "CODEX_HOME"), ("codex", "claude", ".claude", "CLAUDE_CONFIG_DIR")]
+    {
+        let sandbox = Sandbox::new();
+        session(&sandbox);
+        if from == "codex" {
+            typed(&sandbox, "relay-read claude -q | relay-write codex -q").run().success();
+        }
+        let sessions = if to == "codex" { "sessions" } else { "projects" };
+        let other = sandbox.path("other home");
+        let told = format!("{variable}='{}' {to}", other.display());
+        let config = sandbox.path("home/.config/relay/config.toml");
+        for (setting, more, line) in [
+            ("", format!("--root '{}'", other.display()), &told),
+            ("", format!("--root '{}/{sessions}'", other.display()), &told),
+            (other.to_str().unwrap(), String::new(), &told),
+            (other.join(sessions).to_str().unwrap(), String::new(), &told),
+        ] {
+            let text = format!("[agents.{to}]\nsession_root = {setting:?}\n");
+            sandbox.write(&config, if setting.is_empty() { String::new() } else { text });
+            let write = format!("relay-read {from} -q | relay-write {to} -q {more}");
+            let out = typed(&sandbox, &write).run().success().text();
+            assert!(out.contains(line.as_str()), "{out}");
+            assert_eq!(files(&other.join(sessions)).len(), 1, "{write}");
+            let read = format!("relay-read {to} {more}");
+            let out = typed(&sandbox, &read).run().success();
+            assert!(out.text().contains("credit notes"), "{}", out.errors());
+            std::fs::remove_dir_all(&other).unwrap();
+        }
+        // the agent's own variable goes before the configuration, and the client knows it
+        let set = format!("export {variable}=$HOME/{home}");
+        sandbox.write(&config, format!("[agents.{to}]\nsession_root = {:?}\n", other.to_str().unwrap()));
+        let out =
+            typed(&sandbox, &format!("{set}; relay-read {from} -q | relay-write {to} -q")).run().success();
+        assert!(!out.text().contains(variable) && !other.exists(), "{}", out.text());
+    }
+}
+
+#[test]
+fn a_dry_run_is_marked_and_looks_where_it_would_write() {
+    for (agent, home) in [("codex", ".codex"), ("claude", ".claude")] {
+        let sandbox = Sandbox::new();
+        sandbox.write("project/one", stream(&[&[]]));
+        let write = format!("relay-write {agent} --project . --dry-run <one");
+        let out = typed(&sandbox, &write).run().success().text();
+        assert!(out.starts_with("# dry run: cd -- '"), "{out}");
+        // nothing that a shell would run
+        typed(&sandbox, &format!("eval \"$({write})\"")).run().success();
+        let json = typed(&sandbox, &write.replace("--dry-run", "--dry-run --json")).run().success().text();
+        let told: Value = serde_json::from_str(json.trim()).unwrap();
+        assert_eq!((&told["dry_run"], &told["source"]["session_id"]), (&json!(true), &json!("s0")));
+        assert_eq!(told["source"]["agent"], "claude");
+        sandbox.shell(&format!("rm -rf ../home/{home}; echo a file >../home/{home}")).run().success();
+        for more in ["--dry-run", ""] {
+            let out = typed(&sandbox, &write.replace("--dry-run", more)).run().expect_code(1);
+            assert!(out.errors().contains(home) && out.text().is_empty(), "{more}: {}", out.errors());
+        }
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("project/one", stream(&[&[]]));
+    for target in ["one", "one/x.jsonl", "x.bz2"] {
+        for agent in ["jsonl", "codex --project ."] {
+            let line = format!("relay-write {agent} -o {target} --dry-run <one");
+            typed(&sandbox, &line).run().expect_code(1);
+        }
+    }
+}
+
+#[test]
+fn json_tells_of_every_session() {
+    let sandbox = Sandbox::new();
+    let mut text = stream(&[&[], &[], &[]]).replacen("\"hello\"", "\"\"", 1);
+    text = text.replacen("\"role\":\"user\"", "\"role\":\"reasoning\"", 1);
+    sandbox.write("project/three", text);
+    let out = typed(&sandbox, "relay-write codex --project . --json <three").run().expect_code(3).text();
+    let told: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ids: Vec<&Value> = told.iter().map(|line| &line["source"]["session_id"]).collect();
+    assert_eq!(ids, ["s0", "s1", "s2"]);
+    assert!(told[0]["failed"].as_str().unwrap().contains("nothing to hand over"), "{out}");
+    assert!(told[1]["failed"].is_null() && told[1]["resume"].is_string(), "{out}");
+}
+
+#[test]
+fn two_readers_in_a_pipe_are_an_error() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    typed(&sandbox, "relay-read claude -q >s").run().success();
+    let out = typed(&sandbox, "cat s | (sleep .5; relay-read claude)").run().expect_code(2);
+    assert!(out.errors().contains("one is piped in") && out.errors().contains("hint: "), "{}", out.errors());
+}
+
+#[test]
+fn a_screen_is_no_place_for_a_stream() {
+    let sandbox = Sandbox::new();
+    session(&sandbox);
+    let out = on_screen(&sandbox, "--stdout shows it here", "", "relay-read claude").success();
+    let shown = out.text();
+    assert!(shown.contains("Fix the invoice rounding") && shown.contains("| relay-write codex"), "{shown}");
+    assert!(!shown.contains("\"type\""), "{shown}");
+    let out = on_screen(&sandbox, "\"type\":\"end\"", "", "relay-read claude --stdout").success();
+    assert!(out.text().contains("\"type\":\"session\""), "{}", out.text());
+}
+
+#[test]
+fn what_other_programs_have_flags_for_is_said() {
+    let sandbox = Sandbox::new();
+    for (line, hint) in [
+        ("relay-read claude --list", "relay-read claude --all >/dev/null"),
+        ("relay-read claude --last", "the newest of this folder"),
+        ("relay-read", "for example: relay-read claude | relay-write codex"),
+        ("relay-write", "for example: relay-read claude | relay-write codex"),
+        ("relay-trim", "for example: relay-read claude | relay-trim --budget 150000"),
+    ] {
+        let out = typed(&sandbox, line).run().expect_code(2);
+        assert!(out.errors().contains(hint), "{line}: {}", out.errors());
+    }
+    session(&sandbox);
+    let near = format!("{}x", sandbox.project().display());
+    let out = typed(&sandbox, &format!("relay-read claude --project {near}")).run().expect_code(1);
+    assert!(out.errors().contains("there is no such folder; did you mean"), "{}", out.errors());
+    let out = typed(&sandbox, "relay-read claude --project /no/such/folder/at/all").run().expect_code(1);
+    assert!(out.errors().contains("there is no such folder"), "{}", out.errors());
+}
+
+#[test]
+fn a_first_prompt_names_its_session() {
+    let sandbox = Sandbox::new();
+    for (agent, wrapped) in [
+        ("claude", "<ide_opened_file>a.py</ide_opened_file>\nround it up"),
+        (
+            "codex",
+            "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nround it up",
+        ),
+    ] {
+        let text = stream(&[&[]]).replace("\"hello\"", &json!(wrapped).to_string());
+        sandbox.write("project/one", text);
+        typed(&sandbox, &format!("relay-write {agent} --project . --no-note -q <one")).run().success();
+        let out = typed(&sandbox, &format!("relay-read {agent} 'Round it UP'")).run().success();
+        assert!(out.text().contains("round it up"), "{}", out.errors());
+    }
+}
+
+#[test]
+fn one_is_one() {
+    let sandbox = Sandbox::new();
+    sandbox.write("project/one", stream(&[&[]]));
+    let out = typed(&sandbox, "relay-write jsonl -o x.jsonl <one").run().success();
+    assert!(out.errors().contains(": 1 session, 1 message\n"), "{}", out.errors());
+    let out = typed(&sandbox, "relay-write codex --project . <one").run().success();
+    assert!(out.errors().contains(": 1 message, about "), "{}", out.errors());
 }

@@ -56,9 +56,21 @@ fn people_and_packages_get_the_summary_alone() {
 
 #[test]
 fn a_command_makes_the_prose() {
-    let (code, out, err) =
-        summarize(&["--all", "--no-redact", "--exec", "echo In prose; grep -c zq_importer"], &stream());
-    assert_eq!((code, err.as_str()), (0, ""));
+    let (code, out, err) = summarize(
+        &[
+            "--all",
+            "--no-redact",
+            "--exec",
+            "printf '## %s\\n' Goal 'Newest request' 'Rules of the user'; echo In prose; grep -c zq_importer",
+        ],
+        &stream(),
+    );
+    assert!(
+        code == 0
+            && err.lines().count() == 1
+            && err.contains("waiting for --exec, 120 seconds at most: printf "),
+        "{err}"
+    );
     assert!(out.contains(r"In prose\n2") && out.contains("- Never touch vendor/gen_file."), "{out}");
     // the command line may hold anything: it is not put into the stream
     assert!(out.contains(r#""--exec""#) && !out.contains("grep -c"), "{out}");
@@ -66,12 +78,13 @@ fn a_command_makes_the_prose() {
 
 #[test]
 fn a_command_that_fails_or_hangs_leaves_the_ledger() {
-    for command in ["echo broken >&2; exit 7", "true", "sleep 60"] {
+    for command in ["echo broken >&2; exit 7", "true", "echo I cannot help with that.", "sleep 60"] {
         let arguments = ["--no-redact", "--exec-timeout", "1", "--exec", command];
         let (code, out, err) = summarize(&arguments, &stream());
         assert_eq!(code, 0);
         assert!(out.contains("- Never touch vendor/gen_file."), "{out}");
-        assert_eq!(err.lines().count(), 1, "{err}");
+        assert_eq!(err.lines().count(), 2, "{err}");
+        assert!(err.contains("waiting for --exec, 1 second at most: "), "{err}");
         assert!(err.contains("the summary is the ledger"), "{err}");
     }
 }
@@ -82,10 +95,17 @@ fn secrets_are_not_handed_over_unasked() {
     let secret = ["gh", "p_", "k3Vt9QbX1mZr7LwYc5Hs", "2DfJ8NaPu4Ee6GiT"].concat();
     let stream = stream().replace("Port the", &format!("With {secret} port the"));
     for (more, handed) in [(None, "0"), (Some("--no-redact"), "1")] {
-        let count = format!("echo Told; grep -o {secret} | head -1 | wc -l");
+        let count = format!(
+            "printf '## %s\\n' Goal 'Newest request' 'Rules of the user'; echo Told; grep -o {secret} | head -1 | wc -l"
+        );
         let arguments: Vec<&str> = ["--all", "--exec", &count].into_iter().chain(more).collect();
         let (code, out, err) = summarize(&arguments, &stream);
-        assert_eq!((code, err.as_str()), (0, ""));
+        assert!(
+            code == 0
+                && err.lines().count() == 1
+                && err.contains("waiting for --exec, 120 seconds at most: printf "),
+            "{err}"
+        );
         assert!(out.contains(&format!(r"Told\n{handed}")), "{more:?}: {out}");
     }
 }

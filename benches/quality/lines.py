@@ -3,7 +3,7 @@
 What a line says are its names and its words. Words of the ledger's own (states, counts, headings) are few, so a line is
 supported when every name, and most words, stand in the records that it refers to: those of the `seq`, the other half of
 the same tool call, and the session record. The share of *bare* tokens is that of lines that are a list of names and say
-nothing about them."""
+nothing about them, that of *empty* lines is of questions, praise, announcements, repeats and such lists."""
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -27,10 +27,12 @@ class Lines:
     unsupported: int = 0  # the record does not say so
     bare: int = 0         # tokens of bare lists of names
     tokens: int = 0       # tokens of all lines
+    empty: int = 0        # lines that tell a successor nothing
+    all: int = 0          # lines of which this was asked
     failed: list = field(default_factory=list)
 
     def add(self, other):
-        for name in ("lines", "untraced", "unresolved", "unsupported", "bare", "tokens"):
+        for name in ("lines", "untraced", "unresolved", "unsupported", "bare", "tokens", "empty", "all"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.failed += other.failed[:max(0, 40 - len(self.failed))]
 
@@ -91,9 +93,32 @@ def statements(text):
         yield "\n".join(piece)
 
 
+PRAISE = re.compile(r"\b(?:perfect|excellent|great|awesome|all done|all set|ready for|looks good|absolutely right|good catch)\b|太好了|完美|一切就绪|大功告成", re.I)
+ANNOUNCED = re.compile(r"^(?:let me|let's|let us|i'll|i’ll|i will|now let|next,? i)\b|^(?:让我|我来|接下来我)", re.I)
+EXACT = re.compile(r"\d|`|[A-Za-z]+_[A-Za-z]|/[a-z]")
+
+
+def read(ledger):
+    """The Lines of a ledger of which only its own words are looked at: which of its lines are empty. What the user
+    said, and quotations, are never."""
+    made, seen, theirs = Lines(), set(), False
+    for line in ledger.split("\n"):
+        if HEADING.match(line):
+            theirs = bool(re.search(r"user|request|goal|用户|请求|目标", line, re.I))
+        if not ITEM.match(line):
+            continue
+        body = REFERENCE.sub(" ", ITEM.sub("", line, count=1)).strip()
+        key = re.sub(r"\W", "", body).lower()
+        made.all += 1
+        told = body.rstrip().endswith(("?", "？")) or ANNOUNCED.search(body) or (PRAISE.search(body) and not EXACT.search(body)) or bare(body)
+        made.empty += bool((told and not theirs) or key in seen)
+        seen.add(key)
+    return made
+
+
 def check(records, ledger):
     """The Lines of one ledger about one session."""
-    made, source = Lines(), Records(records)
+    made, source = read(ledger), Records(records)
     for said in statements(ledger):
         made.lines += 1
         size = tokens(said)

@@ -225,6 +225,13 @@ class Lines(unittest.TestCase):
         self.assertFalse(lines.bare("- src/a.rs: load_rows reads the whole table for every --all-rows"))
         self.assertFalse(lines.bare("- src/a.rs: edited"))
 
+    def test_lines_that_tell_nothing_are_empty(self):
+        told = ["# Findings", "- The cause is a lock in src/a.rs (#4)", "- Shall I go on? (#5)", "- Let me look at it (#6)", "- All done, it looks good! (#7)",
+                "- 太好了，一切就绪 (#7)", "- The cause is a lock in src/a.rs (#8)", "- src/a.rs, load_rows, --all-rows (#9)", "> Quoted: perfect!",
+                "# What the user said", "- Why is it slow? (#2)"]
+        got = lines.read("\n".join(told))
+        self.assertEqual((got.empty, got.all), (6, 8))
+
     def test_all_forms_of_references_are_read(self):
         self.assertEqual(lines.referred("x (#3)"), [3])
         self.assertEqual(lines.referred("x (#3, #14)"), [3, 14])

@@ -4,16 +4,16 @@
 use super::body::{TakenOut, Target};
 use super::content::Part;
 use super::note::{self, Most, Note};
-use super::{WriteOptions, Written, paths, shell};
+use super::{Source, WriteOptions, Written, paths, shell};
 use crate::json::{Tape, Value, without_lone_surrogates, write_escaped};
 use crate::record::{
     End, Error, Harness, Kind, Lineage, Origin, Problems, Record, Result, Role, Session, problem,
 };
-use crate::stream::{World, refuse_existing};
+use crate::stream::{World, look, refuse_existing};
 use crate::tokens::Family;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whose session is written.
 #[derive(Debug, Clone, Copy)]
@@ -26,8 +26,56 @@ pub(in crate::agents) struct To {
     pub(in crate::agents) family: Family,
     /// The variable that names its home.
     pub(in crate::agents) home: &'static str,
+    /// The usual name of that home in the user's.
+    pub(in crate::agents) usual: &'static str,
+    /// The folder of sessions in it.
+    pub(in crate::agents) sessions: &'static str,
     /// The command that resumes a session, without the id.
     pub(in crate::agents) resume: &'static str,
+}
+
+impl To {
+    /// The home of the agent's store: `--root`, else the agent's own variable, else the configuration, else the
+    /// usual place; readers look in the same order.
+    ///
+    /// # Errors
+    /// Nothing says where it is.
+    pub(in crate::agents) fn home(self, options: &WriteOptions, world: &World) -> Result<PathBuf> {
+        if let Some(root) = &options.root {
+            return Ok(home_of(world.resolve(root), self.sessions));
+        }
+        if let Some(home) = world.variable(self.home) {
+            return Ok(world.resolve(Path::new(home)));
+        }
+        if let Some(configured) = &options.configured {
+            return Ok(home_of(configured.clone(), self.sessions));
+        }
+        world.home().map(|home| home.join(self.usual)).ok_or_else(|| Error::Failed {
+            what: format!("neither {} nor HOME is set", self.home),
+            hint: Some(format!("name the home of {} with --root DIR", self.title)),
+        })
+    }
+
+    /// The same where the client has to be told, which does not know relay's options and configuration.
+    pub(in crate::agents) fn told_home(
+        self,
+        options: &WriteOptions,
+        world: &World,
+    ) -> Result<Option<PathBuf>> {
+        let known = options.configured.is_none() || world.variable(self.home).is_some();
+        match options.root.is_none() && known {
+            true => Ok(None),
+            false => self.home(options, world).map(Some),
+        }
+    }
+}
+
+/// The home in which the folder of sessions is, where that is named instead.
+pub(in crate::agents) fn home_of(named: PathBuf, sessions: &str) -> PathBuf {
+    match (named.ends_with(sessions), named.parent()) {
+        (true, Some(home)) => home.to_owned(),
+        _ => named,
+    }
 }
 
 /// What a writer gathers while records come.
@@ -178,6 +226,9 @@ impl<'w> Handover<'w> {
             }
             None => Target::Store(file(&directory, now)?),
         };
+        if let (true, Target::Store(file) | Target::File(file)) = (options.dry_run, &target) {
+            look(file)?;
+        }
         let resume = match target {
             Target::Store(_) => self.resume(&directory, &id)?,
             // what lies elsewhere is not found by its id
@@ -214,9 +265,8 @@ impl<'w> Handover<'w> {
     /// The shell command that resumes a session.
     pub(in crate::agents) fn resume(&self, directory: &str, id: &str) -> Result<String> {
         let mut command = String::new();
-        if let Some(root) = &self.options.root {
-            let root = self.world.resolve(root);
-            command = format!("{}={} ", self.to.home, shell::quoted(note::utf8(&root)?)?);
+        if let Some(home) = self.to.told_home(self.options, self.world)? {
+            command = format!("{}={} ", self.to.home, shell::quoted(note::utf8(&home)?)?);
         }
         shell::in_directory(directory, &format!("{command}{} {id}", self.to.resume))
     }
@@ -334,6 +384,12 @@ impl<'w> Handover<'w> {
         problems.merge(self.end.unwrap_or_default().problems);
         Written {
             agent: self.to.agent.to_owned(),
+            source: Source {
+                agent: begun.session.source_agent,
+                session_id: begun.session.session_id,
+                path: begun.session.source_path,
+            },
+            dry_run: self.options.dry_run,
             session_id: begun.id,
             relay_id: begun.relay_id,
             path: begun.target.path().to_owned(),

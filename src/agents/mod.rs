@@ -250,8 +250,11 @@ pub struct ReadOptions {
 /// How to write.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Home of the target's store instead of the usual one (`CODEX_HOME`, `CLAUDE_CONFIG_DIR`).
+    /// Home of the target's store instead of the usual one (`CODEX_HOME`, `CLAUDE_CONFIG_DIR`), or the folder of
+    /// sessions in it.
     pub root: Option<PathBuf>,
+    /// What the configuration names as the place of the target's sessions. The target's own variable goes before it.
+    pub configured: Option<PathBuf>,
     /// Directory of the new session instead of the source's.
     pub project: Option<PathBuf>,
     /// Pairs of folders, another machine's (see [`crate::record::path`]) and this one's.
@@ -278,6 +281,7 @@ impl Default for WriteOptions {
     fn default() -> Self {
         WriteOptions {
             root: None,
+            configured: None,
             project: None,
             map_path: Vec::new(),
             title: None,
@@ -304,11 +308,26 @@ pub trait Writer {
     fn finish(self: Box<Self>) -> Result<Written>;
 }
 
+/// The session that is handed over.
+#[derive(Debug, Clone, Default, serde::Serialize)]
+pub struct Source {
+    /// Its agent.
+    pub agent: String,
+    /// Its id.
+    pub session_id: String,
+    /// Its file, where the stream names it.
+    pub path: Option<String>,
+}
+
 /// What was written.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Written {
     /// Target agent.
     pub agent: String,
+    /// The session it was.
+    pub source: Source,
+    /// Nothing was written.
+    pub dry_run: bool,
     /// Id of the new session.
     pub session_id: String,
     /// Id of this relay.

@@ -7,7 +7,7 @@ use super::body::{Body, Target};
 use super::handover::{Begun, Handover, Step, To};
 use super::{WriteOptions, Writer, Written};
 use crate::record::{Error, Kind, Record, Result, Session};
-use crate::stream::{Held, Queue, World, refuse_existing};
+use crate::stream::{Held, Queue, World, look, refuse_existing};
 use std::path::{Path, PathBuf};
 
 /// Puts a source line together again from all of its records, in any order; `None` when they hold nothing of
@@ -122,7 +122,7 @@ impl Restoring<'_> {
         };
         let (target, directory) = target;
         if let Target::Store(file) | Target::File(file) = &target {
-            refuse_existing(file)?;
+            if options.dry_run { look(file)? } else { refuse_existing(file)? }
         }
         let id = (self.original.id)(&session, target.path());
         self.begun = Some(self.hand.again(session, id, target, directory)?);

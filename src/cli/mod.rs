@@ -121,6 +121,25 @@ pub struct Stage {
 }
 
 impl Stage {
+    /// Looks at a pipe that this command does not read: bytes are told of with `hint`, a stream is an error, as
+    /// whoever made it wanted it read.
+    ///
+    /// # Errors
+    /// It is a relay stream.
+    pub fn unread(&mut self, hint: &str) -> Result<()> {
+        match fed() {
+            Fed::Nothing => Ok(()),
+            Fed::Bytes => {
+                self.report.say(&format!("warning: what is piped in was not read; {hint}"));
+                Ok(())
+            }
+            Fed::Stream => Err(Error::Usage {
+                what: format!("{} begins a stream, and one is piped in, which it did not read", self.report.name),
+                hint: Some("have one relay-read in a pipe; it takes many sessions: relay-read claude A B | relay-write codex".to_owned()),
+            }),
+        }
+    }
+
     /// Standard input as a stream of records, decompressed.
     ///
     /// # Errors
@@ -136,11 +155,30 @@ impl Stage {
     }
 }
 
-/// Whether a pipe with bytes in it is standard input.
-pub fn is_fed() -> bool {
+/// What waits on standard input of a command that reads nothing there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fed {
+    /// Nothing, or it is no pipe.
+    Nothing,
+    /// Something else than a stream.
+    Bytes,
+    /// A relay stream.
+    Stream,
+}
+
+/// Looks at what waits on standard input, if that is a pipe. What it looks at is gone.
+fn fed() -> Fed {
     let stdin = io::stdin();
     let pipe = std::fs::metadata("/dev/stdin").is_ok_and(|kind| kind.file_type().is_fifo());
-    pipe && rustix::io::ioctl_fionread(&stdin).is_ok_and(|waiting| waiting > 0)
+    if !pipe || !rustix::io::ioctl_fionread(&stdin).is_ok_and(|waiting| waiting > 0) {
+        return Fed::Nothing;
+    }
+    const HEAD: &[u8] = b"{\"type\":\"session\",\"relay\":";
+    let mut head = [0; HEAD.len()];
+    match rustix::io::read(&stdin, &mut head) {
+        Ok(n) if n == HEAD.len() && head == *HEAD => Fed::Stream,
+        _ => Fed::Bytes,
+    }
 }
 
 /// Columns of the terminal that standard output is; `None` when it is none.
@@ -159,6 +197,11 @@ pub struct Stdout {
 }
 
 impl Stdout {
+    /// Whether people look at it rather than a file or program.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
     fn new() -> Result<Stdout> {
         Ok(Stdout { output: Output::stdout()?, terminal: io::stdout().is_terminal() })
     }
@@ -218,6 +261,17 @@ impl Report {
     /// Whether people look at it rather than a file or program.
     pub fn is_terminal(&self) -> bool {
         io::stderr().is_terminal()
+    }
+
+    /// Says lines while something else has the report.
+    pub fn apart(&self) -> impl Fn(&str) + use<> {
+        let (name, quiet) = (self.name.clone(), self.quiet);
+        move |line| {
+            if !quiet {
+                let mut report = Report { name: name.clone(), quiet, progress: Progress::new(false) };
+                report.print(&name, line);
+            }
+        }
     }
 
     fn error(&mut self, error: &anyhow::Error) {
@@ -287,7 +341,7 @@ fn run<A: Parser>(
             return ExitCode::from(e.exit_code());
         }
     };
-    let (arguments, common, via) = match parse::<A>(command, std::env::args_os().collect()) {
+    let (arguments, common, via) = match parse::<A>(command, std::env::args_os().collect(), example) {
         Ok(parsed) => parsed,
         Err(Stop::Show(text)) => {
             let shown = out.output.put(text.trim_end().as_bytes()).map_err(anyhow::Error::from);
@@ -375,6 +429,7 @@ enum Stop {
 fn parse<A: Parser>(
     mut command: clap::Command,
     given: Vec<OsString>,
+    example: &str,
 ) -> std::result::Result<(A, Common, Via), Stop> {
     let name = command.get_name().to_owned();
     let understood = command.try_get_matches_from_mut(given).and_then(|matches| {
@@ -387,7 +442,7 @@ fn parse<A: Parser>(
     });
     understood.map_err(|e| match e.use_stderr() {
         false => Stop::Show(e.render().to_string()),
-        true => Stop::Usage(usage(&name, &e.render().to_string())),
+        true => Stop::Usage(usage(&name, &e.render().to_string(), example)),
     })
 }
 
@@ -398,7 +453,7 @@ fn options(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
     let mut found = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
-        if matches!(id, "quiet" | "progress" | "max_line") {
+        if matches!(id, "quiet" | "progress" | "max_line" | "stdout") {
             continue;
         }
         let given = matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
@@ -417,22 +472,35 @@ fn options(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
 
 /// An error of the command line, out of what the parser prints: its first paragraph in one line, and its
 /// tip as hint.
-fn usage(name: &str, rendered: &str) -> Error {
+fn usage(name: &str, rendered: &str, example: &str) -> Error {
     let mut lines = rendered.lines();
     let first: Vec<&str> = lines.by_ref().take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
     let what = first.join(" ");
-    let tip = lines.find_map(|line| line.trim().strip_prefix("tip: "));
-    Error::Usage {
-        what: what.strip_prefix("error: ").unwrap_or(&what).to_owned(),
-        hint: Some(tip.map_or_else(|| format!("see {name} --help"), str::to_owned)),
-    }
+    let missing = what.contains("required arguments were not provided");
+    let elsewhere = ELSEWHERE.iter().find(|(flag, _)| what.contains(&format!("argument '{flag}'")));
+    let hint = match (elsewhere, lines.find_map(|line| line.trim().strip_prefix("tip: "))) {
+        (Some((_, hint)), _) => (*hint).to_owned(),
+        (None, _) if missing => format!("for example: {example}"),
+        (None, Some(tip)) => tip.to_owned(),
+        (None, None) => format!("see {name} --help"),
+    };
+    Error::Usage { what: what.strip_prefix("error: ").unwrap_or(&what).to_owned(), hint: Some(hint) }
 }
+
+/// What other programs have flags for, and how it is done here.
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("--last", "without a SESSION the newest of this folder is read: relay-read claude"),
+    ("--latest", "without a SESSION the newest of this folder is read: relay-read claude"),
+    ("--continue", "without a SESSION the newest of this folder is read: relay-read claude"),
+    ("--list", "each session is named on stderr: relay-read claude --all >/dev/null"),
+    ("--id", "an id is given as it is: relay-read claude 5b0f6f0e"),
+];
 
 /// Which sessions to read; the same words in every command that selects sessions.
 #[derive(Debug, Clone, Args)]
 pub struct Selection {
-    /// A path, `-` for stdin, an id or its beginning (4+ characters), or an exact title; default: the most
-    /// recently updated session of this directory's project
+    /// A path, `-` for stdin, an id or its beginning (4+ characters), a title or the first prompt; default: the
+    /// most recently updated session of this directory's project
     #[arg(value_name = "SESSION")]
     pub sessions: Vec<OsString>,
     /// Sessions of this directory's project instead of the current one's
@@ -481,7 +549,7 @@ mod tests {
 
     fn given(words: &[&str]) -> std::result::Result<(Arguments, Common, Via), Stop> {
         let words = ["relay-try"].iter().chain(words).map(OsString::from).collect();
-        parse::<Arguments>(with_common(Arguments::command()), words)
+        parse::<Arguments>(with_common(Arguments::command()), words, "x | y")
     }
 
     fn refused(words: &[&str]) -> String {
@@ -504,7 +572,10 @@ mod tests {
         assert!(refused(&["mallard", "--buget", "7"]).ends_with("| a similar argument exists: '--budget'"));
         assert!(refused(&["mallrad"]).contains("| a similar value exists: 'mallard'"));
         let missing = refused(&[]);
-        assert!(missing.contains("<AGENT>") && missing.ends_with("| see relay-try --help"), "{missing}");
+        assert!(missing.contains("<AGENT>") && missing.ends_with("| for example: x | y"), "{missing}");
+        assert!(
+            refused(&["claude", "--last"]).ends_with("the newest of this folder is read: relay-read claude")
+        );
         assert!(!missing.contains('\n'));
     }
 

@@ -74,7 +74,7 @@ pub fn amount(text: &str) -> Result<Amount, String> {
 /// It is no such time.
 pub fn seconds(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let units = [("s", 1), ("m", 60), ("h", 3600)];
+    let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)];
     let found = units.iter().find_map(|(unit, times)| Some((text.strip_suffix(unit)?, *times)));
     let (digits, times) = found.unwrap_or((text, 1));
     let number: Option<u64> = digits.trim().parse().ok();
@@ -129,7 +129,8 @@ mod tests {
             (seconds("120"), seconds("2m"), seconds("90s"), seconds("1h")),
             (Ok(120), Ok(120), Ok(90), Ok(3600))
         );
-        for text in ["", "x", "-1", "1d", "1.5m"] {
+        assert_eq!(seconds("1d"), Ok(86_400));
+        for text in ["", "x", "-1", "1y", "1.5m"] {
             assert!(seconds(text).is_err(), "{text}");
         }
     }

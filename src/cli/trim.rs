@@ -39,9 +39,13 @@ pub struct Trimming {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
+    let number = match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
+        None => text.trim().parse::<f64>(),
+    };
+    match number {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("expected a share: more than 0, at most 1".to_owned()),
+        _ => Err("expected a share of more than 0 and at most all, such as 0.9 or 90%".to_owned()),
     }
 }
 
@@ -51,8 +55,8 @@ mod tests {
 
     #[test]
     fn a_share_is_no_more_than_the_whole() {
-        assert_eq!((share("0.9"), share("1")), (Ok(0.9), Ok(1.0)));
-        for wrong in ["0", "-1", "1.1", "NaN", "inf", "x", ""] {
+        assert_eq!((share("0.9"), share("1"), share("50%")), (Ok(0.9), Ok(1.0), Ok(0.5)));
+        for wrong in ["0", "-1", "1.1", "101%", "0%", "%", "NaN", "inf", "x", ""] {
             assert!(share(wrong).is_err(), "{wrong}");
         }
     }

@@ -10,10 +10,12 @@ pub struct Writing {
     /// Write the new session, or the stream, here instead of where the agent looks; `-` is stdout
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Do all but the writing, and report where it would go
+    /// Do all but the writing, and report where it would go; the command that would resume it is printed as a comment
     #[arg(long)]
     pub dry_run: bool,
-    /// Print one JSON object a session instead of the command that resumes it
+    /// Print one JSON object a session instead of the command that resumes it: agent, source (agent, session_id,
+    /// path), dry_run, session_id, relay_id, path, directory, resume, messages, tokens, dropped, problems, losses; of
+    /// one that fails agent, source, dry_run, failed
     #[arg(long)]
     pub json: bool,
     /// Go on in this directory [default: the session's own, which must exist]
@@ -26,7 +28,8 @@ pub struct Writing {
     /// Give the new session this title [default: the source's]
     #[arg(long)]
     pub title: Option<String>,
-    /// Home of the agent that goes on [default: as the agent finds it: CODEX_HOME or ~/.codex, CLAUDE_CONFIG_DIR or ~/.claude]
+    /// Home of the agent that goes on, for relay-read and the client the same [default: CODEX_HOME or
+    /// CLAUDE_CONFIG_DIR, else session_root of the configuration, else ~/.codex or ~/.claude]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// Write text turns only: no tools, no images

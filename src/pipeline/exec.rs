@@ -2,7 +2,7 @@
 
 use crate::agents::OWN_FOLDER;
 use crate::record::{Error, Result};
-use crate::stream::{Leftover, Runner, guarded};
+use crate::stream::{Leftover, Runner, counted, guarded};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -102,7 +102,7 @@ impl Shell {
     }
 
     fn late(&self) -> Error {
-        Error::failed(format!("not done within {} seconds", self.timeout.as_secs()))
+        Error::failed(format!("not done within {}", counted(self.timeout.as_secs(), "second")))
     }
 }
 

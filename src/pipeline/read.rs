@@ -4,7 +4,7 @@ use super::select::{self, Chosen, From, Wanted, Whose};
 use super::via::{Signed, unread};
 use crate::agents::{self, Agent, Detected, Found, ReadOptions};
 use crate::record::{End, Error, Problems, Result, Via};
-use crate::stream::{Native, Report, Sink, World};
+use crate::stream::{Native, Report, Sink, World, counted};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -24,6 +24,17 @@ pub struct Options {
     pub subagents: bool,
     /// What to note in the sessions.
     pub via: Option<Via>,
+}
+
+impl Options {
+    /// What to do with a stream that is not to be looked at.
+    pub fn next(&self) -> String {
+        let target = agents::names().into_iter().find(|name| *name != self.agent).unwrap_or("jsonl");
+        format!(
+            "the stream is for the next command: relay-read {} … | relay-write {target}; --stdout shows it here",
+            self.agent
+        )
+    }
 }
 
 /// Writes the wanted sessions as a stream. Gives whether all could be read: one of several that cannot be
@@ -191,8 +202,8 @@ impl Reading<'_> {
             line.push_str(&format!(" {title:?}"));
         }
         line.push_str(&format!(
-            ": {} messages, {} live",
-            end.messages.unwrap_or_default(),
+            ": {}, {} live",
+            counted(end.messages.unwrap_or_default(), "message"),
             end.live.unwrap_or_default()
         ));
         for problem in &end.problems {

@@ -6,7 +6,9 @@ use crate::filters::redact::{
     Allow, Finding, Key, Redact, Restore, Setup, Tally, Tell, map_key, map_key_line,
 };
 use crate::record::{Error, Result};
-use crate::stream::{Gathered, Input, Output, Placing, Private, Report, Sink, Source, World};
+use crate::stream::{
+    Gathered, Input, Nowhere, Output, Placing, Private, Report, Sink, Source, World, counted,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -76,7 +78,7 @@ pub fn run(
         let (restored, unknown) = restore.counts();
         let more =
             if unknown > 0 { format!(", {unknown} that the map does not have") } else { String::new() };
-        report.say(&format!("{restored} values put back{more}"));
+        report.say(&format!("{} put back{more}", counted(restored, "value")));
         return Ok(false);
     }
     let detector = Detector::new(&choice(options, world)?)?;
@@ -163,15 +165,6 @@ pub fn run(
         ));
     }
     Ok(tally.places() > 0)
-}
-
-/// Takes what is written in a check.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn put(&mut self, _: &[u8]) -> Result<()> {
-        Ok(())
-    }
 }
 
 /// What replaces secrets by the usual rules, without files of the user; with `check`, only counts them.
@@ -349,5 +342,6 @@ fn summary(tally: &Tally) -> String {
     let rules: Vec<String> =
         tally.rules.iter().map(|(rule, (places, _))| format!("{rule} {places}")).collect();
     let values: u64 = tally.rules.values().map(|(_, values)| values).sum();
-    format!("{values} values replaced in {} places: {}", tally.places(), rules.join(", "))
+    let (values, places) = (counted(values, "value"), counted(tally.places(), "place"));
+    format!("{values} replaced in {places}: {}", rules.join(", "))
 }

@@ -1,7 +1,7 @@
 //! Which sessions a command line means.
 //!
 //! A word is a path (it holds a `/`, or a file of that name exists), `-` for standard input, an id, the
-//! beginning of an id that only one session has, or an exact title. Without a word it is the session that
+//! beginning of an id that only one session has, a title or a first prompt, whether capital or small. Without a word it is the session that
 //! the agent itself would go on with: of those of the project, the file changed last (Claude Code 2.1.332
 //! `--continue` goes by that time, whatever the lines say).
 
@@ -233,7 +233,8 @@ impl<'s> Search<'s> {
         }
         match &matches[..] {
             [] => {
-                let nothing = self.nothing(&format!("no session has the id or title {text:?}"), shelves);
+                let nothing =
+                    self.nothing(&format!("no session has the id, title or first prompt {text:?}"), shelves);
                 let hint = match path.is_dir() {
                     true => Some(format!(
                         "{text:?} is a folder: name a session file in it, or the project: --project {text}"
@@ -307,11 +308,11 @@ impl<'s> Search<'s> {
         let all = || shelves.iter().flat_map(|shelf| shelf.sessions.iter().map(move |found| (shelf, found)));
         let titles: Vec<(String, &str)> = all()
             .filter_map(|(shelf, found)| {
-                Some((shelf.agent.store().peek(found).ok()?.title?, found.id.as_str()))
+                let peek = shelf.agent.store().peek(found).ok()?;
+                Some((peek.title.or(peek.prompt)?, found.id.as_str()))
             })
             .collect();
-        let like = titles.iter().find(|(title, _)| title.to_lowercase() == lower);
-        let like = like.or_else(|| titles.iter().find(|(title, _)| title.to_lowercase().contains(&lower)));
+        let like = titles.iter().find(|(title, _)| title.to_lowercase().contains(&lower));
         let like = like.or_else(|| {
             let near = nearest(text, titles.iter().map(|(title, _)| title.as_str()))?;
             titles.iter().find(|(title, _)| title == near)
@@ -330,6 +331,13 @@ impl<'s> Search<'s> {
     /// Where sessions are that belong to another project than the current one.
     fn elsewhere(&self, others: &BTreeMap<PathBuf, u64>) -> String {
         let named = |folder: &Path| format!("relay-read … --project {}", folder.display());
+        if self.wanted.project.is_some() && !self.project.is_dir() {
+            let names = others.keys().filter_map(|folder| folder.to_str());
+            return match nearest(&self.project.display().to_string(), names) {
+                Some(near) => format!("there is no such folder; did you mean: {}", named(Path::new(near))),
+                None => "there is no such folder, and no session ran in one of this name".to_owned(),
+            };
+        }
         if let Some(parent) = self.project.ancestors().skip(1).find(|a| others.contains_key(*a)) {
             return format!("there are some in the folder above: {}", named(parent));
         }
@@ -360,21 +368,32 @@ impl<'s> Search<'s> {
         candidates.into_iter().filter(|candidate| belongs(candidate)).collect()
     }
 
-    /// The sessions with exactly this title.
+    /// The sessions with this title, or that begin with this prompt.
     fn by_title(&self, text: &str, shelves: &[Shelf], report: &mut dyn Report) -> Result<Vec<Candidate>> {
-        let mut matches = Vec::new();
+        let small = text.trim().to_lowercase();
+        // what fits best counts: the title as it is, else in other letters, else the first prompt
+        let mut fitting: [Vec<Candidate>; 3] = Default::default();
         for shelf in shelves {
             let store = shelf.agent.store();
             for found in &shelf.sessions {
-                match store.peek(found) {
-                    Ok(peek) if peek.title.as_deref() == Some(text) => {
-                        matches.push(Candidate { agent: shelf.agent, found: found.clone() });
+                let Peek { title, prompt, .. } = match store.peek(found) {
+                    Ok(peek) => peek,
+                    Err(e) => {
+                        report.fail(&e);
+                        continue;
                     }
-                    Ok(_) => {}
-                    Err(e) => report.fail(&e),
+                };
+                let is =
+                    |said: &Option<String>| said.as_deref().is_some_and(|s| s.trim().to_lowercase() == small);
+                let fits = [title.as_deref() == Some(text), is(&title), is(&prompt)];
+                if let Some(place) =
+                    fits.iter().zip(&mut fitting).find_map(|(fits, place)| fits.then_some(place))
+                {
+                    place.push(Candidate { agent: shelf.agent, found: found.clone() });
                 }
             }
         }
+        let mut matches = fitting.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
         if self.wanted.project.is_some() && !self.wanted.any_project {
             matches = self.of_project(matches, report);
         }
@@ -738,7 +757,8 @@ mod tests {
         assert!(says(one("Same")).starts_with("\"Same\" means 2 sessions"));
         let narrowed = Wanted { project: Some("/a".into()), ..words(&["abcd"]) };
         assert_eq!(home.choose(AGENTS, &narrowed).unwrap(), [id("abcd1")]);
-        for none in ["abc", "Fix", "fix it", "", "zzzz"] {
+        assert_eq!(one("fix IT").unwrap(), [id("abcd1")]);
+        for none in ["abc", "Fix", "", "zzzz"] {
             assert!(says(one(none)).contains("looked in "), "{none}");
         }
     }
@@ -763,7 +783,7 @@ mod tests {
         assert_eq!(home.choose(CLAUDE, &words(&["plain"])).unwrap(), [""]);
         assert!(says(home.choose(CLAUDE, &words(&["./gone"]))).contains("gone: no such file"));
         // a folder of that name does not hide a title
-        assert!(says(home.choose(CLAUDE, &words(&["folder"]))).contains("id or title \"folder\""));
+        assert!(says(home.choose(CLAUDE, &words(&["folder"]))).contains("title or first prompt \"folder\""));
     }
 
     #[test]

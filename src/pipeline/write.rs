@@ -10,7 +10,7 @@ use crate::filters::trim;
 use crate::formats::jsonl::Archive;
 use crate::json::Tape;
 use crate::record::{End, Error, Kind, Problem, Record, Result, Role, problem};
-use crate::stream::{Input, Report, Sink, Source, World};
+use crate::stream::{Input, Report, Sink, Source, World, counted, look};
 use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -130,6 +130,7 @@ fn into_agent(
         records: 0,
         state: State::Between,
         session: String::new(),
+        source: agents::Source::default(),
         unpaired: false,
         failed: None,
         written: None,
@@ -248,6 +249,9 @@ fn archive(
 ) -> Result<()> {
     let target = options.write.output.as_ref().filter(|o| !is_stdout(o)).map(|o| world.resolve(o));
     let to_stdout = target.is_none() && !options.write.dry_run;
+    if let (Some(target), true) = (&target, options.write.dry_run) {
+        look(target)?;
+    }
     let mut archive = match &target {
         Some(target) if !options.write.dry_run => Archive::file(target)?,
         _ => Archive::nowhere(),
@@ -273,7 +277,8 @@ fn archive(
         emit(Piece::Line(&line.to_string()))?;
     }
     let dry = if options.write.dry_run { "dry run, nothing written: " } else { "" };
-    report.say(&format!("{dry}{place}: {} sessions, {} messages", written.sessions, written.messages));
+    let (sessions, messages) = (counted(written.sessions, "session"), counted(written.messages, "message"));
+    report.say(&format!("{dry}{place}: {sessions}, {messages}"));
     Ok(())
 }
 
@@ -288,6 +293,7 @@ struct Sessions<'a, 'w> {
     records: u64,
     state: State<'w>,
     session: String,
+    source: agents::Source,
     /// The session that comes to its end now has calls or results without the other half.
     unpaired: bool,
     /// The last failure, reported when the next one comes.
@@ -311,6 +317,7 @@ impl Sink for Sessions<'_, '_> {
         self.records += 1;
         self.report.passed(self.records);
         let mut tape = std::mem::take(&mut self.tape);
+        let before = self.count;
         let taken = match Record::new(line, &mut tape) {
             Ok(record) => self.record(&record),
             Err(e) => Err(e),
@@ -325,10 +332,12 @@ impl Sink for Sessions<'_, '_> {
                     Error::Shape { what } => Error::input(format!("session {}", self.session), what),
                     other => other,
                 };
+                // one that was written, but not printed, has not failed
+                let told = if self.count == before { self.tell_failure(&e) } else { Ok(()) };
                 if let Some(earlier) = self.failed.replace(e) {
                     self.report.fail(&earlier);
                 }
-                Ok(())
+                told
             }
         }
     }
@@ -357,7 +366,9 @@ impl Sessions<'_, '_> {
             return Err(Error::failed(what).with_hint("without --strict-pairs they are repaired"));
         }
         if kind == Kind::Session {
-            self.session = record.decode::<Name>()?.session_id;
+            let Name { session_id, source_agent, source_path } = record.decode()?;
+            self.session.clone_from(&session_id);
+            self.source = agents::Source { agent: source_agent, session_id, path: source_path };
             // in its place before anything can fail, so that a failure skips the whole session
             self.state = State::Skipping;
             if self.count > 0 && self.options.write.output.is_some() {
@@ -451,8 +462,23 @@ impl Sessions<'_, '_> {
         self.print(&line)
     }
 
+    /// With `--json`, prints what became of a session that could not be written.
+    fn tell_failure(&mut self, error: &Error) -> Result<()> {
+        if !self.options.json {
+            return Ok(());
+        }
+        let line = serde_json::json!({
+            "agent": self.options.target, "source": self.source, "dry_run": self.options.write.dry_run,
+            "failed": error.to_string(),
+        });
+        (self.emit)(Piece::Line(&line.to_string()))
+    }
+
     /// Prints the line that leads to a session.
     fn print(&mut self, line: &str) -> Result<()> {
+        // a comment, so that nobody runs it
+        let marked = format!("# dry run: {line}");
+        let line = if self.options.write.dry_run && !self.options.json { &marked } else { line };
         (self.emit)(Piece::Line(line)).map_err(|cause| match self.options.write.dry_run {
             true => cause,
             // the session is there, so the one line that leads to it must be somewhere, and the other
@@ -465,6 +491,10 @@ impl Sessions<'_, '_> {
 #[derive(serde::Deserialize)]
 struct Name {
     session_id: String,
+    #[serde(default)]
+    source_agent: String,
+    #[serde(default)]
+    source_path: Option<String>,
 }
 
 /// What people are told of a written session.
@@ -472,20 +502,20 @@ fn summary(agent: &dyn Agent, written: &Written, options: &Options) -> Vec<Strin
     let path = if is_stdout(&written.path) { Path::new("to stdout") } else { &written.path }.display();
     if options.write.restore {
         let done = if options.write.dry_run { "would restore" } else { "restored" };
-        return vec![format!("{done} {path}: the original, {} messages", written.messages)];
+        return vec![format!("{done} {path}: the original, {}", counted(written.messages, "message"))];
     }
     let done = if options.write.dry_run { "would write" } else { "wrote" };
     let mut lines = vec![format!(
-        "{done} {path}: {} messages, about {} tokens, for {} in {}",
-        written.messages,
-        written.tokens,
+        "{done} {path}: {}, about {}, for {} in {}",
+        counted(written.messages, "message"),
+        counted(written.tokens, "token"),
         agent.title(),
         written.directory.display()
     )];
     if written.dropped > 0 {
         lines.push(format!(
-            "left out: {} messages that are not part of the live conversation",
-            written.dropped
+            "left out: {}, not part of the live conversation",
+            counted(written.dropped, "message")
         ));
     }
     if !written.losses.is_empty() {

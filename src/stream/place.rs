@@ -2,7 +2,7 @@
 
 use super::{Guard, Leftover, guarded};
 use crate::record::{Error, Result};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{Access, OFlags, access, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;
@@ -122,6 +122,26 @@ pub fn refuse_existing(target: &Path) -> Result<()> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(Error::io(target.display().to_string())(e)),
     }
+}
+
+/// Whether a file could be made at `target`, without making anything.
+///
+/// # Errors
+/// As of [`Placing::begin`], as far as that can be told.
+pub fn look(target: &Path) -> Result<()> {
+    refuse_existing(target)?;
+    refuse_name(target)?;
+    if is_device(target) {
+        return Ok(());
+    }
+    let above =
+        || target.ancestors().skip(1).map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+    let Some(folder) = above().find(|p| fs::symlink_metadata(p).is_ok()) else { return Ok(()) };
+    let place = || folder.display().to_string();
+    if !fs::metadata(folder).map_err(Error::io(place()))?.is_dir() {
+        return Err(Error::failed(format!("{}: not a folder", place())));
+    }
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|e| Error::io(place())(e.into()))
 }
 
 /// Whether something takes bytes without keeping them as a file: `/dev/null`, `/dev/stdout`, a named pipe.

@@ -16,6 +16,12 @@ pub trait Report {
     }
 }
 
+/// So many of something, in words: `1 session`, `2 sessions`.
+pub fn counted(n: u64, one: &str) -> String {
+    let ending = if n == 1 { "" } else { "s" };
+    format!("{n} {one}{ending}")
+}
+
 /// Gathers everything; for tests and for work in process.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Gathered {

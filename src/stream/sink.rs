@@ -29,6 +29,20 @@ pub fn one_by_one(mut lines: &[u8], mut put: impl FnMut(&[u8]) -> Result<()>) ->
     Ok(())
 }
 
+/// Takes what nobody wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    fn put_all(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Sink for Vec<Vec<u8>> {
     fn put(&mut self, line: &[u8]) -> Result<()> {
         self.push(line.to_vec());

@@ -6,7 +6,7 @@
 
 use super::locate::folder_name;
 use super::read::attached;
-use super::write::{CLAUDE, home};
+use super::write::CLAUDE;
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
 use crate::json::{Kind, Tape, Value};
@@ -53,7 +53,7 @@ fn place(session: &Session, options: &WriteOptions, world: &World) -> Result<(Pa
         }
         _ => return directory.map(|directory| (directory, None)),
     };
-    let file = home(options, world)?.join("projects").join(&folder).join(format!("{id}.jsonl"));
+    let file = CLAUDE.home(options, world)?.join("projects").join(&folder).join(format!("{id}.jsonl"));
     // the client looks in the folder of the directory in which it is started
     let resumed = directory.ok().filter(|d| Path::new(&folder_name(d)) == folder);
     Ok((file, resumed.filter(|_| uuid::Uuid::try_parse(id).is_ok())))

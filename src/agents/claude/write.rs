@@ -21,7 +21,7 @@ use crate::tokens::Family;
 use crate::tokens::image::Base64;
 use jiff::Timestamp;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Whose sessions these are.
 pub(super) const CLAUDE: To = To {
@@ -29,6 +29,8 @@ pub(super) const CLAUDE: To = To {
     title: "Claude Code",
     family: Family::Anthropic,
     home: "CLAUDE_CONFIG_DIR",
+    usual: ".claude",
+    sessions: "projects",
     resume: "claude --resume",
 };
 
@@ -180,7 +182,8 @@ impl Chain<'_> {
         let id = world.uuid_v4().to_string();
         let named = id.clone();
         let begun = self.hand.begin(session, id, |directory, _| {
-            let folder = home(options, world)?.join("projects").join(folder_name(Path::new(directory)));
+            let folder =
+                CLAUDE.home(options, world)?.join("projects").join(folder_name(Path::new(directory)));
             Ok(folder.join(format!("{named}.jsonl")))
         })?;
         let mut envelope =
@@ -789,23 +792,4 @@ fn is_pdf(data: Text<'_>) -> bool {
     Base64(data.raw()).bytes(0) == Some(*b"%PDF-")
         && data.raw().len().is_multiple_of(4)
         && data.raw().iter().all(good)
-}
-
-/// The home of the target's store: `--root`, `CLAUDE_CONFIG_DIR`, `~/.claude`.
-pub(super) fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
-    if let Some(root) = &options.root {
-        // reading takes the folder of projects for a root as well
-        let root = world.resolve(root);
-        return Ok(match (root.ends_with("projects"), root.parent()) {
-            (true, Some(home)) => home.to_owned(),
-            _ => root,
-        });
-    }
-    if let Some(home) = world.variable("CLAUDE_CONFIG_DIR") {
-        return Ok(world.resolve(Path::new(home)));
-    }
-    world.home().map(|home| home.join(".claude")).ok_or_else(|| Error::Failed {
-        what: "neither CLAUDE_CONFIG_DIR nor HOME is set".to_owned(),
-        hint: Some("name the home of Claude Code with --root DIR".to_owned()),
-    })
 }

@@ -6,7 +6,9 @@
 //! Titles stand in `session_index.jsonl`; the last line of an id wins. Days and times in names are local
 //! ones and say nothing here.
 
+use super::write::CODEX;
 use crate::agents::files::{self, Seen};
+use crate::agents::handover::home_of;
 use crate::agents::paths::is_of;
 use crate::agents::{Found, Peek, Store, speech};
 use crate::json::{Tape, Value};
@@ -134,13 +136,10 @@ fn titles(place: &Path, problems: &mut Problems) -> HashMap<String, String> {
 
 impl Store for Sessions {
     fn places(&self, root: Option<&Path>, configured: Option<&Path>, world: &World) -> Vec<PathBuf> {
-        // the configuration names `~/.codex/sessions`; the home above it has the archive and the titles
-        let home = |path: PathBuf| match (path.ends_with("sessions"), path.parent()) {
-            (true, Some(home)) => home.to_owned(),
-            _ => path,
-        };
+        // `~/.codex/sessions` may be named; the home above it has the archive and the titles
+        let home = |path| home_of(path, CODEX.sessions);
         if let Some(root) = root {
-            return vec![world.resolve(root)];
+            return vec![home(world.resolve(root))];
         }
         if let Some(home) = world.variable("CODEX_HOME") {
             return vec![world.resolve(Path::new(home))];

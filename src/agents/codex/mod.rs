@@ -57,7 +57,7 @@ impl Agent for Codex {
     }
 
     fn register(&self, written: &Written, options: &WriteOptions, world: &World) -> Result<()> {
-        let home = options.root.as_ref().map(|root| world.resolve(root));
+        let home = write::CODEX.told_home(options, world)?;
         register::register(written, home.as_deref())
     }
 

@@ -1,7 +1,7 @@
 //! `--restore`: where the original rollout stood. How a line is put together again is the reader's part.
 
 use super::read;
-use super::write::{CODEX, home};
+use super::write::CODEX;
 use crate::agents::restore::{self, Original};
 use crate::agents::{WriteOptions, Writer, paths};
 use crate::record::{Error, Result, Session};
@@ -44,7 +44,7 @@ fn place(session: &Session, options: &WriteOptions, world: &World) -> Result<(Pa
     let Some((year, month, day)) = date(&name) else {
         return Err(Error::failed(format!("{name:?} is no name of a rollout")));
     };
-    let file = home(options, world)?.join("sessions").join(year).join(month).join(day).join(&name);
+    let file = CODEX.home(options, world)?.join("sessions").join(year).join(month).join(day).join(&name);
     Ok((file, paths::project(session, options, world).ok()))
 }
 

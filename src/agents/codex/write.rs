@@ -17,7 +17,6 @@ use crate::record::{Error, Head, Origin, Record, Result, Role, Session, Status, 
 use crate::stream::{World, append_line};
 use crate::tokens::Family;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 /// Longest `call_id` that the API takes (openai/codex 0.171 sends it unchecked).
 const CALL_ID: usize = 64;
@@ -37,6 +36,8 @@ pub(super) const CODEX: To = To {
     title: "Codex CLI",
     family: Family::OpenAi,
     home: "CODEX_HOME",
+    usual: ".codex",
+    sessions: "sessions",
     resume: "codex resume",
 };
 
@@ -131,7 +132,7 @@ impl Rollout<'_> {
         let begun = self.hand.begin(session, id, |_, now| {
             let local = now.to_zoned_datetime(world.zone());
             let name = format!("rollout-{}-{named}.jsonl", local.strftime("%Y-%m-%dT%H-%M-%S"));
-            let folder = home(options, world)?.join("sessions");
+            let folder = CODEX.home(options, world)?.join("sessions");
             Ok(folder.join(local.strftime("%Y/%m/%d").to_string()).join(name))
         })?;
         let first = begun.session.created_at.clone().unwrap_or_else(|| rfc3339(begun.now));
@@ -542,21 +543,7 @@ impl Rollout<'_> {
         let line = serde_json::json!({
             "id": begun.id, "thread_name": title.trim(), "updated_at": rfc3339(begun.now),
         });
-        let index = home(self.hand.options, self.hand.world)?.join("session_index.jsonl");
+        let index = CODEX.home(self.hand.options, self.hand.world)?.join("session_index.jsonl");
         append_line(&index, line.to_string().as_bytes())
     }
-}
-
-/// The home of the target's store: `--root`, `CODEX_HOME`, `~/.codex`.
-pub(super) fn home(options: &WriteOptions, world: &World) -> Result<PathBuf> {
-    if let Some(root) = &options.root {
-        return Ok(world.resolve(root));
-    }
-    if let Some(home) = world.variable("CODEX_HOME") {
-        return Ok(world.resolve(Path::new(home)));
-    }
-    world.home().map(|home| home.join(".codex")).ok_or_else(|| Error::Failed {
-        what: "neither CODEX_HOME nor HOME is set".to_owned(),
-        hint: Some("name the home of Codex with --root DIR".to_owned()),
-    })
 }

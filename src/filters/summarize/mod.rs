@@ -2,25 +2,27 @@
 //!
 //! The summary is a ledger made by rules, the same for the same input: what the user asked and ruled, how plan,
 //! files, commands and errors stand, and what the model found. *All* records are read, kept and left out ones, so
-//! that states are those of the end; the summary then tells what the kept ones do not. Each line names the record
-//! that says so, `(#seq)`; `(#0)` is the session's own. Nothing is told by language: sections come from the
+//! that states are those of the end; the summary then tells what the kept ones do not. Where it is asked for, each line
+//! names the records that say so, `(#seq)`; `(#0)` is the session's own. Nothing is told by language: sections come from the
 //! structure of the records, words of English and Chinese only add weight.
 //!
 //! | part | from |
 //! |---|---|
-//! | goal, open request | the first and the newest prompt of the human, whole as far as they fit; what was done for the latter |
-//! | constraints, decisions | the other prompts; one that a later one took back is left out |
-//! | plan | the last state of the steps that the model kept (TodoWrite, update_plan, TaskCreate) |
-//! | files, commands, errors | calls and their results: the last state of each |
-//! | findings | sentences of the model, those before the next prompt first; where there is room, lines that changes put into files |
-//! | environment | the session record |
+//! | goal, newest request | the first prompt that says what the work is and the newest one, as far as they fit; what was done for the latter |
+//! | where it stands | the last message of the model, quoted; if that is brief, also the last long one; newest commits |
+//! | pending | the open steps that the model kept (TodoWrite, update_plan, TaskCreate), what its last messages call open |
+//! | rules, what else the user said | the other prompts, an answer with what it answers; words in refused calls; the instructions of the project; what a later prompt took back is left out |
+//! | decisions, findings, dead ends | sentences of the model that name something exact or give a cause; documents that it wrote; changes that were taken back |
+//! | files, commands, errors | calls and their results: the last state of each, what a change was for, what a check said last |
+//! | environment | the session record; the folder of the work, the branch as git said it last |
 //!
 //! Earlier summaries of relay and its notes are merged into the new one and marked `summarized`. Harness text and
 //! messages that are no part of the conversation (other branches, subagents, noise) are passed over.
 //!
 //! What fits is chosen by worth for each token ([`choose`]): every line has a worth of its own and that of the names
-//! in it, which is how likely the session goes on to use them (recent, rare, not in what is kept). Up to 15 % go to
-//! names behind the lines of files and commands: what changes put in, what outputs hold again and again.
+//! in it, which is how likely the session goes on to use them (recent, rare, not in what is kept). Where records are
+//! named, up to 15 % go to names behind the lines of files and commands: what changes put in, what outputs hold again
+//! and again. Left out whatever the room: headings, questions, announcements, praise, repeats.
 //! Sizes are o200k tokens, never less than one for each wide character and one for four others.
 //!
 //! Held: the ledger, some 50 bytes for each token of the summary and at most 2 MB on names; every record behind
@@ -370,13 +372,13 @@ impl Summarize {
                 let asked = prompts::asked(&text, self.ledger.findings.last().map(|m| m.text.as_str()));
                 let asked = asked.filter(|_| self.ledger.findings.asks() || text.len() < 200);
                 self.ledger.findings.close(words::is_denial(&text).then_some(text.as_str()));
-                self.ledger.work.says("");
+                self.ledger.work.says("", at.seq);
                 let after_stop = std::mem::take(&mut self.state.interrupted) || self.ledger.work.refused;
                 self.ledger.work.refused = false;
                 self.ledger.prompts.push(Prompt { seq: at.seq, text, kept: at.kept, after_stop, asked });
             }
             Role::Assistant => {
-                self.ledger.work.says(&text);
+                self.ledger.work.says(&text, at.seq);
                 self.ledger.findings.push(&text, at);
             }
             // the source agent's own summary: the newest stands for the ones before
@@ -499,10 +501,9 @@ impl Summarize {
         }
         let text = choose::print(&chosen, print);
         let Some(exec) = &mut self.exec else { return Ok(Some(Made { text, chosen })) };
-        let text = match exec.prose(&text, size, &self.queue) {
-            Ok(prose) if !prose.is_empty() => prose::verified(&prose, &chosen, print, size, &counter),
-            outcome => {
-                let why = outcome.err().map_or_else(|| "it printed nothing".to_owned(), |e| e.to_string());
+        let text = match exec.prose(&text, &chosen, print, size, &self.queue) {
+            Ok(prose) => prose::verified(&prose, &chosen, print, size, &counter),
+            Err(why) => {
                 self.warnings.push(format!("--exec: {why}; the summary is the ledger"));
                 text
             }

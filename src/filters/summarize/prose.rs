@@ -8,7 +8,7 @@ use super::work::one_line;
 use super::{content, scan};
 use crate::filters::redact::detect::cut_before;
 use crate::json::Tape;
-use crate::record::{Kind, Reason, Record, Result, Role};
+use crate::record::{Error, Kind, Reason, Record, Result, Role};
 use crate::stream::{Queue, Runner};
 use crate::tokens::Counter;
 use std::collections::VecDeque;
@@ -34,27 +34,57 @@ impl std::fmt::Debug for Exec {
     }
 }
 
-/// What the command is asked for.
+/// What the command is asked for; the headings follow.
 const REQUEST: &str = "Below are the ledger and the transcript of a coding session. Another agent goes on with this session and \
-sees only your summary and the newest messages. Write the summary: the goal, the open request, what the user decided, \
-constrained and corrected, what was done and found, what failed and why, and what is next. Keep every path, identifier, \
-command, number and constraint exactly. Do not use tools, do not answer the request, print nothing but the summary.";
+sees only your note and the newest messages. Write a hand-over note, as a good colleague would: what is wanted, the newest \
+request, the exact place where the work stands and the next step, what is pending, what the user ruled, decisions with their \
+reasons, what was tried and failed, and why. Keep every path, identifier, command, number and rule of the user exactly. Say \
+nothing twice, praise nothing. Do not use tools, do not answer the request, print nothing but the note. Write it in the \
+language of the ledger, under these headings, in this order, leaving out what has nothing under it:";
+
+/// What a summary in prose begins with.
+const OPENING: [&str; 2] = [
+    "Hand-over note in prose, made by a command of the user (--exec) from a ledger of relay. It stands for the part of the conversation that was left out; the newest part follows as it was.",
+    "交接说明（叙述体），由用户的命令（--exec）根据 relay 的记录生成。它代替被省略的对话，最近的对话原样保留在其后。",
+];
 
 impl Exec {
     /// Runs the command on ledger and transcript and gives what it printed.
     ///
     /// # Errors
     /// The command failed, or printed nothing.
-    pub(super) fn prose(&mut self, ledger: &str, size: u64, queue: &Queue) -> Result<String> {
+    pub(super) fn prose(
+        &mut self,
+        ledger: &str,
+        lines: &[Line],
+        print: Print<'_>,
+        size: u64,
+        queue: &Queue,
+    ) -> Result<String> {
         let transcript = self.conversation(queue)?;
+        let headings: String =
+            Section::ALL.iter().map(|section| format!("\n## {}", section.heading(print.language))).collect();
+        let size = prose_size(size);
         let mut input = format!(
-            "{REQUEST} At most {size} tokens.\n\n<ledger>\n{ledger}\n</ledger>\n\n<transcript>\n{transcript}</transcript>\n"
+            "{REQUEST}{headings}\n\nAt most {size} tokens.\n\n<ledger>\n{ledger}\n</ledger>\n\n<transcript>\n{transcript}</transcript>\n"
         );
         if let Some(redact) = &mut self.redact {
             input = redact(&input)?;
         }
         let printed = self.runner.run(&self.command, input.as_bytes())?;
-        Ok(String::from_utf8_lossy(&printed).trim().to_owned())
+        let prose = String::from_utf8_lossy(&printed).trim().to_owned();
+        if prose.is_empty() {
+            return Err(Error::failed("it printed nothing"));
+        }
+        let missing = missing_sections(&prose, lines);
+        if !missing.is_empty() {
+            let names: Vec<&str> = missing.iter().map(|section| section.heading(print.language)).collect();
+            return Err(Error::failed(format!(
+                "its answer is no hand-over note, it lacks: {}",
+                names.join(", ")
+            )));
+        }
+        Ok(prose)
     }
 
     /// The newest part of the conversation as plain text, results and long texts cut.
@@ -100,6 +130,24 @@ impl Exec {
     }
 }
 
+/// What of a summary the prose may take: three fifths, the rest is for what it does not tell.
+fn prose_size(size: u64) -> u64 {
+    size * 3 / 5
+}
+
+/// The sections without which an answer is no hand-over note, as far as the ledger has them: an answer of a model that
+/// talks of something else, or an error message, has no such headings.
+fn missing_sections(prose: &str, lines: &[Line]) -> Vec<Section> {
+    let headed: Vec<Section> = prose
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('#'))
+        .filter_map(|line| Section::of_heading(line.trim_start_matches('#').trim().trim_matches('*')))
+        .collect();
+    let needed = [Section::Goal, Section::Request, Section::State, Section::Plan, Section::Constraints];
+    let told = |section: &Section| lines.iter().any(|line| line.section == *section);
+    needed.into_iter().filter(|section| told(section) && !headed.contains(section)).collect()
+}
+
 /// The prose, cut to three fifths of `size`, and behind it what of the ledger it does not tell.
 pub(super) fn verified(
     prose: &str,
@@ -108,9 +156,10 @@ pub(super) fn verified(
     size: u64,
     counter: &dyn Counter,
 ) -> String {
-    let Print { opening, language, .. } = print;
+    let Print { language, .. } = print;
+    let opening = language.pick(OPENING[0], OPENING[1]);
     let mut prose = prose.to_owned();
-    while cost(counter, &prose) > size * 3 / 5 {
+    while cost(counter, &prose) > prose_size(size) {
         let shorter = floor(&prose, prose.len() * 9 / 10);
         prose.truncate(shorter);
         if prose.is_empty() {

@@ -1,6 +1,6 @@
 //! The lines of how things stand: the last message, what is pending, files, commands, errors, findings.
 
-use super::calls::State;
+use super::calls::{State, Step};
 use super::choose::Line;
 use super::faults;
 use super::findings::{Message, is_exact, is_heading, plain};
@@ -114,7 +114,15 @@ impl Ledger {
         let done: Vec<_> = self.work.plan.iter().filter(|(step, _)| step.state == State::Done).collect();
         let told = |at: &At| whole || !at.kept;
         if later >= VERY_OLD && !open.is_empty() && told(&at) {
-            let list: Vec<String> = open.iter().map(|(step, _)| one_line(&step.text)).collect();
+            let marked = |step: &Step| {
+                let mark = match step.state {
+                    State::Doing => "[~]",
+                    State::Pending => "[ ]",
+                    State::Done => "[x]",
+                };
+                format!("{mark} {}", one_line(&step.text))
+            };
+            let list: Vec<String> = open.iter().chain(&done).map(|(step, _)| marked(step)).collect();
             let text = match language {
                 Language::English => {
                     format!("a plan made {later} prompts ago, perhaps done or dropped: {}", list.join("; "))
@@ -123,7 +131,7 @@ impl Ledger {
                     format!("{later} 条提示之前的计划，可能已完成或放弃：{}", list.join("；"))
                 }
             };
-            lines.push(Line::new(Section::Plan, clipped(&text, 400, 0), at.seq, 2.0));
+            lines.push(Line::new(Section::Plan, clipped(&text, 400, 0), at.seq, 3.5));
         } else {
             let old = match (later >= OLD, language) {
                 (false, _) => String::new(),
@@ -208,11 +216,13 @@ impl Ledger {
             worth *= 0.15;
         }
         let gone = matches!(file.fate, Fate::Deleted | Fate::Moved(_));
-        if !gone && !file.purpose.is_empty() {
-            text.push_str(&format!(": {}", file.purpose));
+        let told = !gone && !file.purpose.text.is_empty();
+        if told {
+            text.push_str(&format!(": {}", file.purpose.text));
             worth += 1.5;
         }
         let mut line = Line::new(Section::Files, text, file.at.seq, worth);
+        line.refer(told.then_some(file.purpose.seq));
         if gone {
             return line;
         }
@@ -364,6 +374,9 @@ impl Ledger {
             _ => failure.what.clone(),
         };
         let mut text = format!("{state}: `{what}`");
+        if failure.resolved.is_none() {
+            text.push_str(language.pick(" failed", " 失败"));
+        }
         if failure.times > 1 {
             text.push_str(&format!(" ×{}", failure.times));
         }

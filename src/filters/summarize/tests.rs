@@ -457,8 +457,11 @@ fn exec(outcome: std::result::Result<&'static str, &'static str>) -> (String, St
 
 #[test]
 fn a_command_makes_prose_and_loses_no_facts() {
-    let (text, input, warnings) = exec(Ok("The work on src/new_file.rs goes well.\n"));
-    assert!(warnings.is_empty());
+    const NOTE: &str = "## Goal\nPort it.\n## Newest request\nA choice.\n# Where it stands\nThe work on src/new_file.rs goes well.\n## Pending\nDocs.\n### **Rules of the user**\nSome.\n";
+    let (text, input, warnings) = exec(Ok(NOTE));
+    assert_eq!(warnings, [""; 0]);
+    assert!(text.starts_with("Hand-over note in prose, made by a command of the user"), "{text}");
+    assert!(input.contains("\n## Where it stands\n") && input.contains("At most 1200 tokens"), "{input}");
     assert!(text.contains("The work on src/new_file.rs goes well."), "{text}");
     // what the prose tells is not told again; what it does not is
     assert!(
@@ -475,9 +478,17 @@ fn a_command_makes_prose_and_loses_no_facts() {
 
 #[test]
 fn a_command_that_fails_leaves_the_ledger() {
-    for outcome in [Err("no quota"), Ok("  \n")] {
+    for (outcome, why) in [
+        (Err("no quota"), "no quota"),
+        (Ok("  \n"), "it printed nothing"),
+        // what is no note is not taken for one
+        (
+            Ok("I cannot help with that."),
+            "it lacks: Goal, Newest request, Where it stands, Pending, Rules of the user",
+        ),
+    ] {
         let (text, _, warnings) = exec(outcome);
-        assert!(text.contains("- created `src/new_file.rs`"));
-        assert_eq!(warnings.len(), 1);
+        assert!(text.contains("- created `src/new_file.rs`") && text.contains("made by rules"));
+        assert!(warnings.len() == 1 && warnings[0].contains(why), "{warnings:?}");
     }
 }

@@ -68,13 +68,20 @@ pub(super) struct File {
     /// The last call that touched it.
     pub(super) touched: At,
     /// What the newest change that says so was for.
-    pub(super) purpose: String,
+    pub(super) purpose: Purpose,
     /// Exact values that changes put in, newest last.
     pub(super) values: VecDeque<(String, At)>,
     /// Names in what the newest changes put in, newest last, each with its call.
     pub(super) names: VecDeque<(String, u64)>,
     /// Names that were seen in it, newest last, each with its result.
     pub(super) seen: VecDeque<(String, u64)>,
+}
+
+/// What a change is for, and the record that says so.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Purpose {
+    pub(super) text: String,
+    pub(super) seq: u64,
 }
 
 /// A change of a file.
@@ -123,7 +130,7 @@ struct Pending {
     /// Names in its result.
     seen: Vec<String>,
     /// What the model said it is for.
-    purpose: String,
+    purpose: Purpose,
 }
 
 /// What was done so far; bounded in entries.
@@ -144,8 +151,10 @@ pub(super) struct Work {
     /// Whether names in files and outputs are gathered.
     names: bool,
     /// What the model said last of what it does now, and how many changes it still stands for.
-    purpose: String,
+    purpose: Purpose,
     lasts: u32,
+    /// Whether the plan was set in this turn.
+    planned: bool,
     /// Whether the last result was a refusal of the user.
     pub(super) refused: bool,
     /// Calls so far.
@@ -160,9 +169,10 @@ impl Work {
     }
 
     /// The model says what it does next; an empty text: a new turn begins.
-    pub(super) fn says(&mut self, text: &str) {
-        self.purpose = purpose(text);
+    pub(super) fn says(&mut self, text: &str, seq: u64) {
+        self.purpose = Purpose { text: purpose(text), seq };
         self.lasts = LASTS;
+        self.planned &= !text.is_empty();
     }
 
     pub(super) fn call(&mut self, id: u64, name: String, call: Call, at: At) {
@@ -175,13 +185,17 @@ impl Work {
             self.lasts = self.lasts.saturating_sub(1);
         }
         if self.lasts == 0 {
-            self.purpose.clear();
+            self.purpose.text.clear();
         }
-        let purpose = match self.purpose.is_empty() {
+        let purpose = match self.purpose.text.is_empty() {
             false => self.purpose.clone(),
             true => {
-                let doing = self.plan.iter().find(|(step, _)| step.state == State::Doing);
-                doing.map(|(step, _)| clipped(&one_line(&step.text), 120, 0)).unwrap_or_default()
+                let mut plan = self.plan.iter().filter(|_| self.planned);
+                let doing = plan.find(|(step, _)| step.state == State::Doing);
+                doing.map_or_else(Purpose::default, |(step, at)| Purpose {
+                    text: clipped(&one_line(&step.text), 120, 0),
+                    seq: at.seq,
+                })
             }
         };
         self.open.insert(id, Pending { call, at, name, seen: Vec::new(), purpose });
@@ -243,6 +257,7 @@ impl Work {
         let file = call.files.first().map(|(path, _)| path.clone());
         self.documents(&call, called);
         if let Some(plan) = call.plan.clone() {
+            self.planned = true;
             self.plan = plan.into_iter().map(|step| (step, called)).collect();
         }
         self.step(call.step.as_ref(), text, called);
@@ -297,7 +312,7 @@ impl Work {
         }
     }
 
-    fn touch_all(&mut self, call: Call, called: At, purpose: &str) {
+    fn touch_all(&mut self, call: Call, called: At, purpose: &Purpose) {
         let mut moved: Option<String> = None;
         let whole = call.texts.get(call.new_text..).unwrap_or("");
         for (n, (path, effect)) in call.files.into_iter().enumerate() {
@@ -359,7 +374,7 @@ impl Work {
             reads: 0,
             at,
             touched: at,
-            purpose: String::new(),
+            purpose: Purpose::default(),
             values: VecDeque::new(),
             names: VecDeque::new(),
             seen: VecDeque::new(),
@@ -385,7 +400,7 @@ impl Work {
         file.fate = fate;
         file.at = at;
         file.changes += u32::from(changes);
-        if !purpose.is_empty() {
+        if !purpose.text.is_empty() {
             purpose.clone_into(&mut file.purpose);
         }
         if !self.names {
@@ -430,7 +445,8 @@ impl Work {
             }
         }
         if !files.is_empty() {
-            let purpose = files.first().and_then(|(path, _)| self.files.get(path)).map(|f| f.purpose.clone());
+            let purpose =
+                files.first().and_then(|(path, _)| self.files.get(path)).map(|f| f.purpose.text.clone());
             let command = clipped(&one_line(command), SHOWN, 0);
             self.dead_ends.push_back(DeadEnd { command, files, purpose: purpose.unwrap_or_default(), at });
             if self.dead_ends.len() > 20 {
@@ -465,6 +481,7 @@ impl Work {
                 }
             }
         }
+        self.planned = true;
         self.plan = self.tasks.iter().map(|(_, step, at)| (step.clone(), *at)).collect();
     }
 }
@@ -487,7 +504,7 @@ struct Touch<'a> {
     absolute: bool,
     at: At,
     text: &'a str,
-    purpose: &'a str,
+    purpose: &'a Purpose,
 }
 
 /// Puts names at the end, each once, and lets the oldest go.
@@ -501,7 +518,7 @@ fn keep_newest(place: &mut VecDeque<(String, u64)>, names: Vec<String>, seq: u64
 
 /// What the model says that a change is for: its last words before the call, unless it only looks.
 fn purpose(text: &str) -> String {
-    const LOOKS: [&str; 16] = [
+    const LOOKS: [&str; 17] = [
         "check",
         "look",
         "see",
@@ -515,11 +532,12 @@ fn purpose(text: &str) -> String {
         "review",
         "run",
         "查看",
+        "看",
         "检查",
         "看看",
         "运行",
     ];
-    const LEADS: [&str; 26] = [
+    const LEADS: [&str; 28] = [
         "now let me ",
         "now, let me ",
         "let me now ",
@@ -540,6 +558,8 @@ fn purpose(text: &str) -> String {
         "also ",
         "i'm going to ",
         "让我",
+        "我先",
+        "先",
         "现在让我",
         "现在",
         "接下来",
@@ -728,10 +748,33 @@ mod tests {
             ("Now let me add the missing test of the pond:", "add the missing test of the pond"),
             ("现在让我修复舍入错误的问题：", "修复舍入错误的问题"),
             ("Let me check the file first:", ""),
+            ("我先看一下解析器的代码：", ""),
+            ("I’ll add the missing test of the pond:", "add the missing test of the pond"),
             ("The total is rounded twice.", ""),
         ] {
             assert_eq!(purpose(said), found, "{said}");
         }
+    }
+
+    #[test]
+    fn what_was_said_long_ago_is_not_what_a_change_is_for() {
+        let mut work = Work::new(100_000, false);
+        work.says("Let me add the missing test of the pond:", 1);
+        for n in 0..6 {
+            touch(&mut work, 2 * n + 2, &format!("f{n}"), Effect::Edit);
+        }
+        let of = |work: &Work, path: &str| work.files[path].purpose.clone();
+        assert_eq!(of(&work, "f0"), Purpose { text: "add the missing test of the pond".into(), seq: 1 });
+        assert_eq!(of(&work, "f5"), Purpose::default());
+        // a plan tells it in the turn in which it was set
+        let plan = vec![Step { text: "Fix the parser of the ducks".into(), state: State::Doing }];
+        work.call(1, "X".into(), Call { plan: Some(plan), ..Call::default() }, at(20));
+        work.result(1, Status::Ok, None, "", at(21));
+        touch(&mut work, 22, "g", Effect::Edit);
+        assert_eq!(of(&work, "g").text, "Fix the parser of the ducks");
+        work.says("", 30);
+        touch(&mut work, 32, "h", Effect::Edit);
+        assert_eq!(of(&work, "h"), Purpose::default());
     }
 
     #[test]

@@ -11,15 +11,19 @@
 //! | plans that a later one replaces | their size |
 //! | results of reads whose file is read or written again later | one line |
 //! | results of tools | head, tail, lines that tell of errors, original size |
-//! | the same | one line: how much it was, whether it worked |
-//! | long texts in the input of calls | their beginning |
+//! | the same | how much it was, whether it worked, its last lines or why it failed; then without these lines |
+//! | long texts in the input of calls | their beginning; of edits and patches the lines that they change |
+//! | where there is little room, calls of all but the newest steps, with their results | left out: what was said stays |
 //! | turns | left out, step by step, at last their prompt; of the last one what fits, its texts cut |
 //!
 //! A *step* is one message of the model with its calls and their results; it stays or goes as a whole, so no call
 //! is parted from its result. The newest results ([`Options::keep_tools`]) stay whole as long as they leave half of
-//! the room. What room is left in the end is handed back, newest first. System records, the first prompt of the
-//! human and the newest one are never touched; if they alone exceed the budget, that is an error. The source's own
-//! environment, which is written to no agent, costs nothing and stays.
+//! the room; a result of up to 250 bytes stays in any case. What room is left in the end is handed back, newest first.
+//!
+//! System records, the first prompt of the human and the newest one are never left out. A prompt that takes more than a
+//! quarter of the budget, or with the other one most of the room, is cut: of a template ([`super::typed`]) what the user
+//! typed stays first, then what no other prompt holds. Only where their very beginnings exceed the budget, that is an
+//! error. The source's own environment, which is written to no agent, costs nothing and stays.
 //!
 //! Records must come paired (see [`super::pair`]).
 //!

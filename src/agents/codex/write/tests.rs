@@ -2,6 +2,7 @@ use super::*;
 use crate::stream::Source;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// One red pixel.
 const PNG: &str =
