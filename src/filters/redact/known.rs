@@ -9,6 +9,7 @@
 
 use super::book;
 use base64::Engine as _;
+use memchr::memmem::Finder;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
@@ -86,6 +87,8 @@ pub(super) struct Known {
     tails: HashMap<[u8; PIECE], Vec<u32>, foldhash::fast::FixedState>,
     /// Forms that are in `heads` and `tails`.
     cut_forms: usize,
+    dots: Finder<'static>,
+    ellipsis: Finder<'static>,
     /// Values that were not taken for want of room.
     pub(super) refused: u64,
 }
@@ -115,6 +118,8 @@ impl Known {
             heads: HashMap::default(),
             tails: HashMap::default(),
             cut_forms: 0,
+            dots: Finder::new(b"..."),
+            ellipsis: Finder::new("…".as_bytes()),
             refused: 0,
         }
     }
@@ -271,11 +276,16 @@ impl Known {
         if self.forms.is_empty() {
             return;
         }
-        let dots = memchr::memmem::find_iter(text, b"...").map(|at| (at, at + 3));
-        let ellipses = memchr::memmem::find_iter(text, "…".as_bytes()).map(|at| (at, at + "…".len()));
-        let ends = ends.then_some([(0, 0), (text.len(), text.len())]).into_iter().flatten();
-        for (start, end) in dots.chain(ellipses).chain(ends) {
-            self.index_cut();
+        let mut places: Vec<(usize, usize)> = self.dots.find_iter(text).map(|at| (at, at + 3)).collect();
+        places.extend(self.ellipsis.find_iter(text).map(|at| (at, at + "…".len())));
+        if ends {
+            places.extend([(0, 0), (text.len(), text.len())]);
+        }
+        if places.is_empty() {
+            return;
+        }
+        self.index_cut();
+        for (start, end) in places {
             self.cut_before(text, start, found);
             self.cut_behind(text, end, found);
         }

@@ -102,29 +102,30 @@ pub(super) fn plain(value: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 
 /// Where the next byte stands with which an odd piece may begin.
 fn next(text: &[u8], from: usize) -> Option<usize> {
+    let rest = text.get(from..)?;
+    let (blocks, tail) = rest.as_chunks::<BLOCK>();
+    let found = |block: &[u8]| block.iter().position(|&byte| may_begin(byte) != 0 && !is_letter(byte));
     let mut at = from;
-    while at < text.len() {
+    for block in blocks {
         // all of a block at once: byte by byte would cost as much as looking for secrets
-        let block = text.get(at..text.len().min(at + BLOCK)).unwrap_or_default();
-        if block.iter().fold(false, |any, &byte| any | may_begin(byte)) {
-            let found = block.iter().position(|&byte| may_begin(byte) && !is_letter(byte));
-            if let Some(found) = found {
-                return Some(at + found);
-            }
+        if block.iter().fold(0, |any, &byte| any | may_begin(byte)) != 0
+            && let Some(found) = found(block)
+        {
+            return Some(at + found);
         }
-        at += block.len();
+        at += BLOCK;
     }
-    None
+    found(tail).map(|found| at + found)
 }
 
 /// Bytes that are looked at together.
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 
-fn may_begin(byte: u8) -> bool {
-    (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r')
-        | (byte >= 0x7f)
-        | (byte == b'\\')
-        | (byte == b'^')
+/// Not 0 for a byte that is odd: a control character that is no white space, no ASCII, a backslash, a caret.
+fn may_begin(byte: u8) -> u8 {
+    let odd = byte.wrapping_sub(0x20) >= 0x5f;
+    let white = (byte == b'\n') | (byte == b'\t') | (byte == b'\r');
+    u8::from(odd & !white) | u8::from(byte == b'\\') | u8::from(byte == b'^')
 }
 
 /// Whether a byte is one of the many that only letters of other scripts have.

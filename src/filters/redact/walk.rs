@@ -1,6 +1,7 @@
 //! Where text stands in a record, and what is no text: ids, ciphers, pictures.
 
 use crate::json::{Entries, Items, Kind, Text, Value};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Keys whose strings route or pair: never looked at, wherever the structure of a record or of a source line
@@ -181,8 +182,8 @@ impl<'a> Walk<'a> {
             };
             let (key, free, object) = (level.key, level.free, level.object);
             let item = matches!(level.inside, Inside::Array(..));
-            let name = key.map(|k| k.decode());
-            let name = name.as_deref().unwrap_or("").as_bytes();
+            let name = key.map(plain).unwrap_or_default();
+            let name = name.as_ref();
             let Some(text) = value.text() else {
                 if value.kind() == Kind::Number && is_number_of_secret(name) {
                     return Some(Spot { part: Part::Number, raw: value.raw(), plain: true, name: key });
@@ -252,6 +253,14 @@ fn is_telling(key: &[u8]) -> bool {
     digits > 2 && key.len() >= 12
 }
 
+/// The bytes of a key.
+fn plain(key: Text<'_>) -> Cow<'_, [u8]> {
+    match key.plain() {
+        Some(plain) => Cow::Borrowed(plain),
+        None => Cow::Owned(key.decode().into_owned().into_bytes()),
+    }
+}
+
 fn spot<'a>(part: Part, text: Text<'a>, name: Option<Text<'a>>) -> Spot<'a> {
     Spot { part, raw: text.raw(), plain: text.plain().is_some(), name }
 }
@@ -268,6 +277,10 @@ fn named<'a>(key: &[u8], object: Value<'a>) -> Option<Text<'a>> {
 
 /// Whether a number under this key is a secret.
 fn is_number_of_secret(key: &[u8]) -> bool {
+    // most numbers are counts
+    if !key.last().is_some_and(|last| b"deptvcnDEPTVCN".contains(last)) {
+        return false;
+    }
     let key = key.to_ascii_lowercase();
     let whole = [b"pin".as_slice(), b"otp", b"cvv", b"cvc"].contains(&key.as_slice());
     let ending =

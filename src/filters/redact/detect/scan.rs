@@ -40,6 +40,8 @@ pub(crate) struct Scan<'t> {
     pem_end: Next,
     /// The end of the last values that were judged, and how many ended there.
     judged: (usize, u32),
+    /// Where the head of the table begins that was looked at last, and where its rows end.
+    pub(super) columns: (usize, usize),
     /// The rule that looked far last, and how far.
     looked: (usize, usize),
     /// What words in names say.
@@ -63,6 +65,7 @@ impl<'t> Scan<'t> {
             covered: 0,
             pem_end: Next::default(),
             judged: (0, 0),
+            columns: (usize::MAX, 0),
             looked: (usize::MAX, 0),
             names,
         }

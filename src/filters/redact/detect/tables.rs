@@ -27,8 +27,17 @@ pub(super) fn column(scan: &mut Scan<'_>, at: usize, end: usize) {
     {
         start -= 1;
     }
-    let line = text.get(at.saturating_sub(256)..at).and_then(|head| memchr::memrchr(b'\n', head));
-    let line = line.map_or(at.saturating_sub(256), |n| at.saturating_sub(256) + n + 1);
+    let head = at.saturating_sub(256);
+    let line = match memchr::memrchr(b'\n', part(text, head, at)) {
+        Some(n) => head + n + 1,
+        None if head == 0 => 0,
+        // no head of a table is so long
+        None => return,
+    };
+    // rows below a head are no heads
+    if line != scan.columns.0 && at < scan.columns.1 {
+        return;
+    }
     let stop = |from: usize| {
         from + memchr::memchr(b'\n', part(text, from, (from + 1024).min(text.len()))).unwrap_or(1024)
     };
@@ -47,6 +56,7 @@ pub(super) fn column(scan: &mut Scan<'_>, at: usize, end: usize) {
     let column = left.iter().filter(|byte| **byte == sign).count();
     let count = first.iter().filter(|byte| **byte == sign).count();
     let mut from = line + first.len() + 1;
+    scan.columns = (line, (line + TABLE).min(text.len()));
     for _ in 0..ROWS {
         if from >= text.len() || from > line + TABLE {
             return;
@@ -57,6 +67,7 @@ pub(super) fn column(scan: &mut Scan<'_>, at: usize, end: usize) {
             && row.iter().all(|byte| matches!(byte, b'-' | b'+' | b'|' | b':' | b' ' | b'=' | b'\r'));
         if !rule {
             if row.iter().filter(|byte| **byte == sign).count() != count {
+                scan.columns.1 = from;
                 return;
             }
             let mut cells = row.split(|byte| *byte == sign);

@@ -221,3 +221,32 @@ fn personal_data_is_not_searched_for_elsewhere() {
     let propagate: Vec<bool> = hits.iter().map(|hit| hit.propagate).collect();
     assert_eq!(propagate, [false, true]);
 }
+
+/// Keywords from end to end. A matcher that looks at all of the text at each of them would not end here.
+#[test]
+fn a_hostile_text_costs_what_its_bytes_cost() {
+    let mut detector = detector(Choice::default());
+    for piece in [
+        "password ",
+        "password | ",
+        "| password |\n",
+        "password,\n",
+        "\"password\": ",
+        "-----END PRIVATE KEY-----",
+        "recovery codes: ",
+        " BY '",
+        "sudo -S ",
+        "zip -P ",
+        "\u{1b}[",
+        "ghp_abcdefgh\n",
+        "…",
+        "@tcp(",
+        "WIFI:",
+        "パスワード",
+    ] {
+        let text = piece.repeat((1 << 20) / piece.len());
+        let mut hits = Vec::new();
+        detector.find(None, text.as_bytes(), &mut hits);
+        assert!(hits.len() <= text.len() / 8, "{piece:?}");
+    }
+}
