@@ -35,6 +35,9 @@ pub(super) const SPEECH: Speech = Speech {
         // a copy of the conversation is asked what the user might type next
         ("[SUGGESTION MODE: ", Harness::Notice),
         ("Another Claude session sent a message:", Harness::Notice),
+        // behind a task's notification
+        ("Full transcript available at: ", Harness::Notice),
+        ("Read the output file to retrieve the result: ", Harness::Notice),
     ],
     before: &[],
     request: &[],
