@@ -523,7 +523,7 @@ fn a_screen_is_no_place_for_a_stream() {
 fn what_other_programs_have_flags_for_is_said() {
     let sandbox = Sandbox::new();
     for (line, hint) in [
-        ("relay-read claude --list", "relay-read claude --all >/dev/null"),
+        ("relay-read claude --list", "relay-list shows them"),
         ("relay-read claude --last", "the newest of this folder"),
         ("relay-read", "for example: relay-read claude | relay-write codex"),
         ("relay-write", "for example: relay-read claude | relay-write codex"),

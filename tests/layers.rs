@@ -225,3 +225,44 @@ fn breaches_are_seen() {
     );
     assert_eq!(code("a // std::fs\n/// std::fs\nb\n#[cfg(test)]\nmod tests { c }"), "a b");
 }
+
+/// No name of an agent stands outside its folder, its line in the table, and what is written for people.
+#[test]
+fn an_agent_is_named_in_its_own_folder_only() {
+    let source = package().join("src");
+    let names: Vec<&str> = relay::agents::AGENTS.iter().map(|agent| agent.name()).collect();
+    let inside = |path: &Path| names.iter().any(|name| path.starts_with(source.join("agents").join(name)));
+    let mut files = Vec::new();
+    every_file(&source, &mut files);
+    for path in files.iter().filter(|path| !inside(path)) {
+        let text = std::fs::read_to_string(path).unwrap();
+        for (n, line) in text.lines().enumerate() {
+            let code = line.trim_start();
+            let table = path.ends_with("agents/mod.rs")
+                && (code.starts_with("pub mod ") || code.starts_with("pub static AGENTS"));
+            if table || code.starts_with("///") || code.starts_with("//!") || EXCUSED.contains(&code) {
+                continue;
+            }
+            let words = code.to_lowercase();
+            let mut words = words.split(|c: char| !c.is_alphanumeric() && c != '_');
+            assert!(!words.any(|word| names.contains(&word)), "{}:{}: {line}", path.display(), n + 1);
+        }
+    }
+}
+
+/// Project instructions that the target reads itself are left out where source and target are of one make, and
+/// relay-summarize is not told the target.
+const EXCUSED: &[&str] = &[
+    "for (text, at) in self.instructions.iter().filter(|_| !(same && self.session.source_agent == \"codex\"))",
+];
+
+fn every_file(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            every_file(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}

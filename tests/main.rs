@@ -23,6 +23,7 @@ mod reading;
 mod redact;
 mod reliability;
 mod seen;
+mod selecting;
 mod summarize;
 mod support;
 mod trim;

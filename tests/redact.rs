@@ -382,3 +382,36 @@ fn it_stands_in_a_pipe_like_every_filter() {
     let help = text(&redact(&sandbox, &["--help"], "").stdout);
     assert!(help.starts_with("Replace the secrets") && help.contains("Exit codes: 0 done"), "{help}");
 }
+
+#[test]
+fn the_tests_of_the_promises_are_there() {
+    fn read(folder: &std::path::Path, all: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                read(&path, all);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                all.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = String::new();
+    for folder in ["src", "tests"] {
+        read(&root.join(folder), &mut sources);
+    }
+    let rows: Vec<&str> = include_str!("../src/filters/redact/rules/README.md")
+        .lines()
+        .filter(|line| line.matches(" | ").count() == 2)
+        .collect();
+    let tests: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row.rsplit_once(" | "))
+        .flat_map(|(_, tests)| tests.split('`').skip(1).step_by(2))
+        .filter(|name| name.contains('_') && !name.contains(['-', '{']))
+        .collect();
+    assert!(tests.len() > 20, "{tests:?}");
+    for test in tests {
+        assert!(sources.contains(&format!("fn {test}(")), "{test}");
+    }
+}

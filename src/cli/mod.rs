@@ -134,8 +134,13 @@ impl Stage {
                 Ok(())
             }
             Fed::Stream => Err(Error::Usage {
-                what: format!("{} begins a stream, and one is piped in, which it did not read", self.report.name),
-                hint: Some("have one relay-read in a pipe; it takes many sessions: relay-read claude A B | relay-write codex".to_owned()),
+                what: format!(
+                    "{} begins a stream, and one is piped in, which it did not read",
+                    self.report.name
+                ),
+                hint: Some(
+                    "have one relay-read in a pipe; it takes many sessions: relay-read AGENT A B".to_owned(),
+                ),
             }),
         }
     }
@@ -489,11 +494,11 @@ fn usage(name: &str, rendered: &str, example: &str) -> Error {
 
 /// What other programs have flags for, and how it is done here.
 const ELSEWHERE: [(&str, &str); 5] = [
-    ("--last", "without a SESSION the newest of this folder is read: relay-read claude"),
-    ("--latest", "without a SESSION the newest of this folder is read: relay-read claude"),
-    ("--continue", "without a SESSION the newest of this folder is read: relay-read claude"),
-    ("--list", "each session is named on stderr: relay-read claude --all >/dev/null"),
-    ("--id", "an id is given as it is: relay-read claude 5b0f6f0e"),
+    ("--last", "without a SESSION the newest of this folder is read: relay-read AGENT"),
+    ("--latest", "without a SESSION the newest of this folder is read: relay-read AGENT"),
+    ("--continue", "without a SESSION the newest of this folder is read: relay-read AGENT"),
+    ("--list", "relay-list shows them"),
+    ("--id", "an id is given as it is: relay-read AGENT 5b0f6f0e"),
 ];
 
 /// Which sessions to read; the same words in every command that selects sessions.
@@ -574,7 +579,7 @@ mod tests {
         let missing = refused(&[]);
         assert!(missing.contains("<AGENT>") && missing.ends_with("| for example: x | y"), "{missing}");
         assert!(
-            refused(&["claude", "--last"]).ends_with("the newest of this folder is read: relay-read claude")
+            refused(&["mallard", "--last"]).ends_with("the newest of this folder is read: relay-read AGENT")
         );
         assert!(!missing.contains('\n'));
     }

@@ -137,7 +137,7 @@ impl Hunt {
     fn pass(&mut self, line: &[u8], record: Value<'_>, native: bool, catch: &mut Catch) {
         catch.clear();
         let marked = self.placeholder.find(line).is_some();
-        // Codex puts the two ends of a prompt and what it says of the middle into texts of their own
+        // some clients put the two ends of a prompt and what it says of the middle into texts of their own
         self.cut = self.known.len() > 0 && self.truncated.find(line).is_some();
         let mut walk = Walk::new(record, native);
         while let Some(spot) = walk.next_spot() {

@@ -96,13 +96,13 @@ fn user(text: &str) -> String {
 fn one_value_one_placeholder_in_every_place() {
     let (a, b) = (token(1), token(2));
     let lines = [
-        format!(r#"{{"type":"session","relay":1,"session_id":"{b}","source_agent":"claude","title":"{a}"}}"#),
+        format!(r#"{{"type":"session","relay":1,"session_id":"{b}","source_agent":"x","title":"{a}"}}"#),
         user(&format!("x\n{a}, \"{b}\" {a}")),
         format!(
             r#"{{"type":"message","role":"tool_call","tool_call_id":"{b}","tool_name":"Bash","input":{{"{a}":["{a}",{{"id":"{b}"}}]}},"extra":{{"uuid":"{b}","toolUseResult":{{"stdout":"{a}"}}}}}}"#
         ),
-        format!(r#"{{"type":"native","source_agent":"claude","line":3,"value":{{"cwd":"/{a}"}}}}"#),
-        format!(r#"{{"type":"native","source_agent":"claude","line":3,"raw":"{{{a}"}}"#),
+        format!(r#"{{"type":"native","source_agent":"x","line":3,"value":{{"cwd":"/{a}"}}}}"#),
+        format!(r#"{{"type":"native","source_agent":"x","line":3,"raw":"{{{a}"}}"#),
     ];
     let done = run(&lines);
     let name =
@@ -289,7 +289,7 @@ fn numbers_come_back_as_numbers() {
 
 #[test]
 fn a_session_says_that_it_was_redacted() {
-    let start = r#"{"type":"session","relay":1,"session_id":"s","source_agent":"claude"}"#.to_owned();
+    let start = r#"{"type":"session","relay":1,"session_id":"s","source_agent":"x"}"#.to_owned();
     let run = |lines: &[String], classes: &[detect::Class], skip: &[String]| {
         let choice = Choice { classes: classes.to_vec(), skip: skip.to_vec(), ..Choice::default() };
         run_with(lines, b"", |s| s.detector = Detector::new(&choice).unwrap())
@@ -332,23 +332,23 @@ fn the_reason_of_an_abort_is_a_text() {
 #[test]
 fn streamed_pieces_are_looked_at_together() {
     let a = token(12);
-    let codex = |text: &str| {
+    let delta = |text: &str| {
         format!(
-            r#"{{"type":"native","source_agent":"codex","line":1,"value":{{"type":"event_msg","payload":{{"type":"agent_message_delta","delta":"{text}"}}}}}}"#
+            r#"{{"type":"native","source_agent":"x","line":1,"value":{{"type":"event_msg","payload":{{"type":"agent_message_delta","delta":"{text}"}}}}}}"#
         )
     };
-    let claude = |text: &str| {
+    let event = |text: &str| {
         format!(
-            r#"{{"type":"native","source_agent":"claude","line":1,"value":{{"type":"stream_event","event":{{"delta":{{"type":"text_delta","text":"{text}"}}}}}}}}"#
+            r#"{{"type":"native","source_agent":"x","line":1,"value":{{"type":"stream_event","event":{{"delta":{{"type":"text_delta","text":"{text}"}}}}}}}}"#
         )
     };
     for (two_pass, many) in [(false, 1), (true, 1), (false, 40_000)] {
         let mut lines = vec![user("x")];
-        lines.extend((0..many).map(|_| codex("so it is\\n")));
+        lines.extend((0..many).map(|_| delta("so it is\\n")));
         for piece in [&a[..3], &a[3..17], &a[17..20], &a[20..]] {
-            lines.push(codex(piece));
+            lines.push(delta(piece));
         }
-        lines.extend([codex(" is it"), claude(&a[..30]), claude(&a[30..]), user(&a)]);
+        lines.extend([delta(" is it"), event(&a[..30]), event(&a[30..]), user(&a)]);
         let done = run_with(&lines, b"", |s| s.two_pass = two_pass);
         let all = done.out.concat();
         for part in [&a[3..17], &a[20..], &a[..30], &a[30..]] {
@@ -357,7 +357,7 @@ fn streamed_pieces_are_looked_at_together() {
         assert_eq!((done.out.len(), all.matches("REDACTED").count()), (lines.len(), 7));
         assert_eq!(restored(&done.out, &done.map), lines);
     }
-    let apart = run(&[codex(&a[..10]), user("x"), codex(&a[10..])]);
+    let apart = run(&[delta(&a[..10]), user("x"), delta(&a[10..])]);
     assert_eq!(apart.tally.places(), 0, "not one behind the other");
 }
 

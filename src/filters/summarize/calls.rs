@@ -513,15 +513,15 @@ mod tests {
 
     #[test]
     fn plans_of_each_agent_are_read() {
-        let claude =
+        let todos =
             read("TodoWrite", r#"{"todos":[{"content":"a","status":"in_progress","activeForm":"b"}]}"#);
-        assert_eq!(claude.plan.unwrap(), [Step { text: "a".into(), state: State::Doing }]);
-        let codex = read(
+        assert_eq!(todos.plan.unwrap(), [Step { text: "a".into(), state: State::Doing }]);
+        let steps = read(
             "update_plan",
             r#"{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"pending"}]}"#,
         );
         assert_eq!(
-            codex.plan.unwrap().iter().map(|s| s.state).collect::<Vec<_>>(),
+            steps.plan.unwrap().iter().map(|s| s.state).collect::<Vec<_>>(),
             [State::Done, State::Pending]
         );
         assert!(

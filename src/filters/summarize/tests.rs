@@ -19,7 +19,7 @@ fn stream(session: Json, messages: &[Json]) -> String {
 }
 
 fn session() -> Json {
-    json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","working_directory":"/w"})
+    json!({"type":"session","relay":1,"session_id":"s","source_agent":"duck","working_directory":"/w"})
 }
 
 fn said(role: &str, content: &str) -> Json {
@@ -122,7 +122,7 @@ fn every_section_says_how_things_stand_and_where_that_is_written() {
         "- edited `src/io.rs` (#8)",
         "- ok `cargo test` ×2 → fine (#10)",
         "- resolved: `cargo test`: error[E9]: wrong width → ok now, after work on `src/io.rs` (#4, #5, #8, #11)",
-        "## Environment\n- /w, claude (#0)",
+        "## Environment\n- /w, duck (#0)",
     ] {
         assert!(text.contains(line), "{line:?} is not in\n{text}");
     }
@@ -195,7 +195,7 @@ fn a_file_at_the_top_keeps_the_name_of_its_folder() {
     let mut all = vec![said("user", "Look into it.")];
     all.extend(did("1", "Write", json!({"file_path":"/home/w/README.md","content":"x"}), "ok", ""));
     all.extend(did("2", "Write", json!({"file_path":"/home/w/src/a.rs","content":"x"}), "ok", ""));
-    let session = json!({"type":"session","relay":1,"session_id":"s","source_agent":"claude","working_directory":"/home/w"});
+    let session = json!({"type":"session","relay":1,"session_id":"s","source_agent":"duck","working_directory":"/home/w"});
     let text =
         summaries(&through(&mut Summarize::new(super::tests::all(2_000)), &stream(session, &all))).remove(0);
     assert!(text.contains("created `…/w/README.md`\n") && text.contains("created `src/a.rs`\n"), "{text}");

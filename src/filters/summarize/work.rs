@@ -459,7 +459,7 @@ impl Work {
         match change {
             None => return,
             Some(StepChange::Add(words)) => {
-                // "Task #3 created successfully: …" (Claude Code 2.1)
+                // "Task #3 created successfully: …" in the result
                 let id: String = text
                     .split_once('#')
                     .map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect())
@@ -779,9 +779,9 @@ mod tests {
 
     #[test]
     fn the_words_of_the_user_in_a_refusal_are_found() {
-        let claude = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nno, never touch the lock file";
-        assert!(is_refusal(claude));
-        assert_eq!(refusal_words(claude), Some("no, never touch the lock file"));
+        let refused = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nno, never touch the lock file";
+        assert!(is_refusal(refused));
+        assert_eq!(refusal_words(refused), Some("no, never touch the lock file"));
         assert_eq!(refusal_words("exec command rejected by user"), None);
     }
 

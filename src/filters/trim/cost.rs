@@ -37,7 +37,7 @@ pub(super) fn whole(role: Role, value: Value<'_>, counter: &dyn Counter, family:
                 Some(text) => counter.count_escaped(text.raw()),
                 None => counter.count(&String::from_utf8_lossy(input.raw())),
             });
-            // as a todo list of Claude Code, a plan of Codex says each of its steps twice
+            // where it becomes a todo list, a plan says each of its steps twice
             let input = if family != Family::OpenAi && name == "update_plan" { 2 * input } else { input };
             frame.tool_call + family.tokens(counter.count_escaped(name.raw()).saturating_add(input))
         }

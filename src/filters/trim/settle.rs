@@ -542,7 +542,7 @@ impl Window<'_> {
         for at in results.iter().rev().take(keep) {
             let long = self.pieces.get(*at).is_some_and(|p| p.length > WHOLE);
             let form = match long && self.options.family == Family::OpenAi {
-                // Codex would cut it itself, and with less care
+                // the client would cut it itself, and with less care
                 true => Form::Condensed(MOST),
                 false => Form::Whole,
             };
@@ -778,7 +778,7 @@ impl Window<'_> {
 
     /// Hands spare room back, newest first.
     fn give_back(&mut self, plan: &mut Plan, all: &[usize]) -> Result<()> {
-        // what Codex would cut is cut with more care here; where the target is not known, only room that nothing
+        // what the client would cut is cut with more care here; where the target is not known, only room that nothing
         // else needs goes to it
         let mut rounds = vec![(false, MOST), (true, MOST)];
         if self.options.family != Family::OpenAi {

@@ -56,8 +56,7 @@ struct Maker {
 
 impl Maker {
     fn new(foreign: bool) -> Maker {
-        let start =
-            r#"{"type":"session","relay":1,"session_id":"s","source_agent":"claude","extra":{"a":1}}"#;
+        let start = r#"{"type":"session","relay":1,"session_id":"s","source_agent":"x","extra":{"a":1}}"#;
         Maker { lines: vec![start.to_string()], foreign, ..Maker::default() }
     }
 
@@ -166,9 +165,9 @@ fn session(events: &[Event], foreign: bool) -> Vec<String> {
             4 => made.harness(Harness::Command, &text),
             5 => made.text(if n == 0 { Role::System } else { Role::Assistant }, &text),
             6 if n < 4 => made.text(Role::Summary, &text),
-            7 => made.lines.push(
-                json!({"type":"native","source_agent":"claude","line":n,"value":{"x":text}}).to_string(),
-            ),
+            7 => made
+                .lines
+                .push(json!({"type":"native","source_agent":"x","line":n,"value":{"x":text}}).to_string()),
             8 => made.say(Role::User, &[("content", text.into())], |d| {
                 d.dropped = Some(crate::record::Reason::Branch)
             }),
@@ -527,6 +526,6 @@ fn a_plan_costs_what_it_will_be_in_the_target() {
     for family in [Family::Anthropic, Family::Unknown] {
         assert!(cost::whole(Role::ToolCall, value, &exact, family) >= family.tokens(written));
     }
-    // Codex gets it as it is
+    // there it stays as it is
     assert!(cost::whole(Role::ToolCall, value, &exact, Family::OpenAi) < written);
 }

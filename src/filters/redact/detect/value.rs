@@ -344,7 +344,7 @@ mod tests {
             "HTTPServerError",
             "MAX_TOKENS",
             "gpt-4o-mini",
-            "claude-3-5-sonnet",
+            "mistral-3-5-large",
             "localhost:5432",
             "4096",
             "user@host",

@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
             "Users%5C", "Users%5c", "users%5C", "users%5c", "Users%2F", "Users%2f", "home%2F", "home%2f",
         ], personal::home)
         .of(Class::Home)
-        .from("macOS, Linux, Windows, WSL: home folders, UNC paths and file URIs; Claude Code: names of its project folders")
+        .from("macOS, Linux, Windows, WSL: home folders, UNC paths and file URIs; project folders that are named by dashes")
         .yes(&[
             "/Users/«{name}»/src",
             "cd /home/«{name}»\n",

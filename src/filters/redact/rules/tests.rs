@@ -92,36 +92,6 @@ fn the_readme_names_every_rule() {
 }
 
 /// Every promise of the README has its tests.
-#[test]
-fn the_tests_of_the_promises_are_there() {
-    fn read(folder: &std::path::Path, all: &mut String) {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                read(&path, all);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                all.push_str(&std::fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = String::new();
-    for folder in ["src", "tests"] {
-        read(&root.join(folder), &mut sources);
-    }
-    let rows: Vec<&str> =
-        include_str!("README.md").lines().filter(|line| line.matches(" | ").count() == 2).collect();
-    let tests: Vec<&str> = rows
-        .iter()
-        .filter_map(|row| row.rsplit_once(" | "))
-        .flat_map(|(_, tests)| tests.split('`').skip(1).step_by(2))
-        .filter(|name| name.contains('_') && !name.contains(['-', '{']))
-        .collect();
-    assert!(tests.len() > 20, "{tests:?}");
-    for test in tests {
-        assert!(sources.contains(&format!("fn {test}(")), "{test}");
-    }
-}
 
 /// The lines of a list of texts, with its escapes undone.
 fn lines(list: &str) -> impl Iterator<Item = String> {

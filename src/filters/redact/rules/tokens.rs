@@ -94,15 +94,15 @@ pub(super) const RULES: &[Rule] = &[
         .yes(&["sk-ant-admin01-{w:95}"])
         .no(&["sk-ant-admin01-{w:9}"]),
     Rule::token("anthropic-oauth", &["sk-ant-oat"], &[Run(Digit, 2, 2), Text("-"), Run(Word, 40, 140)])
-        .from("Claude Code 2.1, setup-token: what it prints")
+        .from("Anthropic's client 2.1, setup-token: what it prints")
         .yes(&["sk-ant-oat01-{w:95}"])
         .no(&["sk-ant-oat01-{w:9}"]),
     Rule::token("anthropic-refresh", &["sk-ant-ort"], &[Run(Digit, 2, 2), Text("-"), Run(Word, 40, 140)])
-        .from("Claude Code 2.1, refresh tokens")
+        .from("Anthropic's client 2.1, refresh tokens")
         .yes(&["sk-ant-ort01-{w:95}"])
         .no(&["sk-ant-ort01-{w:9}"]),
     Rule::token("anthropic-session", &["sk-ant-sid"], &[Run(Digit, 2, 2), Text("-"), Run(Word, 40, 160)])
-        .from("claude.ai, the cookie of a session")
+        .from("Anthropic's web app, the cookie of a session")
         .yes(&["sk-ant-sid01-{w:95}"])
         .no(&["sk-ant-sid01-{w:9}"]),
     Rule::token("openrouter", &["sk-or-v1-", "sk-or-"], &[Run(Hex, 64, 64)])
