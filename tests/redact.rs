@@ -383,6 +383,7 @@ fn it_stands_in_a_pipe_like_every_filter() {
     assert!(help.starts_with("Replace the secrets") && help.contains("Exit codes: 0 done"), "{help}");
 }
 
+/// Every promise of the README of the rules has its tests.
 #[test]
 fn the_tests_of_the_promises_are_there() {
     fn read(folder: &std::path::Path, all: &mut String) {

@@ -91,8 +91,6 @@ fn the_readme_names_every_rule() {
     }
 }
 
-/// Every promise of the README has its tests.
-
 /// The lines of a list of texts, with its escapes undone.
 fn lines(list: &str) -> impl Iterator<Item = String> {
     list.lines()
