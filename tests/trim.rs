@@ -97,7 +97,7 @@ fn wrong_arguments_are_usage_errors_with_a_next_step() {
     assert!(refused(&["--buget", "7"]).contains("'--budget'"));
     assert!(refused(&["--budget", "7", "--tokenizer", "o200"]).contains("'o200k'"));
     assert!(refused(&["--for", "cluade"]).contains("did you mean claude?"));
-    assert!(refused(&[]).contains("see relay-trim --help"));
+    assert!(refused(&[]).contains("for example: relay-read claude | relay-trim --budget"));
     for wrong in [["--budget", "0"], ["--budget", "many"], ["--for", "codex:"]] {
         refused(&wrong);
     }
