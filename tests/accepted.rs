@@ -287,11 +287,7 @@ fn claude_code_goes_on_with_what_codex_held() {
 
 #[test]
 fn claude_code_goes_on_with_what_claude_code_held() {
-    to_claude(
-        "claude-2.1.332",
-        "claude",
-        &[WORDS, OF_CLAUDE, &["document application/pdf", "[no output]"]].concat(),
-    );
+    to_claude("claude-2.1.332", "claude", &[WORDS, OF_CLAUDE, &["document application/pdf"]].concat());
 }
 
 #[test]

@@ -53,7 +53,7 @@ const TITLE: usize = 120;
 const HEAD_OF_DATA: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"";
 const HEAD_OF_URL: &[u8] = b"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"";
 
-/// What a failed call said that said nothing.
+/// What stands for the output of a failed call whose pictures stand elsewhere.
 const NO_OUTPUT: &str = "[no output]";
 
 /// What stands above instructions that were neither the user's nor the model's.
@@ -486,15 +486,26 @@ impl Chain<'_> {
         if matches!(head.status, None | Some(Status::Unknown)) {
             relay.string("status", "unknown");
         }
+        let mut marked = failed;
         if failed {
-            // of a failed call the API takes text alone, and some there must be
+            // of a call that is marked as failed the API takes text alone, and some there must be
             let (texts, others): (Vec<_>, Vec<_>) = content.into_iter().partition(Part::is_text);
-            self.hand.lose(Lost::Moved, others.len() as u64);
+            let moved = others.len();
+            self.hand.lose(Lost::Moved, moved as u64);
             self.moved.extend(others.into_iter().map(Part::into_owned));
             content = texts;
             if content.iter().all(Part::is_blank) {
-                content = vec![Part::made(NO_OUTPUT)];
-                relay.raw("empty", b"true");
+                match moved {
+                    // it said nothing, and goes as that
+                    0 => {
+                        marked = false;
+                        relay.string("status", "error");
+                    }
+                    _ => {
+                        content = vec![Part::made(NO_OUTPUT)];
+                        relay.raw("empty", b"true");
+                    }
+                }
             }
         }
         self.open("user")?;
@@ -502,7 +513,7 @@ impl Chain<'_> {
         self.body.put(written_id.as_bytes())?;
         self.body.put(b"\",\"content\":")?;
         self.content(&content)?;
-        self.body.put(if failed { b",\"is_error\":true}]}" } else { b"}]}" })?;
+        self.body.put(if marked { b",\"is_error\":true}]}" } else { b"}]}" })?;
         if let Some(called) = &self.called {
             self.body.put(format!(",\"sourceToolAssistantUUID\":\"{called}\"").as_bytes())?;
         }

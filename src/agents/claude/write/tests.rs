@@ -242,7 +242,7 @@ fn calls_come_back_as_they_were() {
         result("s", json!("ok")),
         result("e", json!("ok")),
         result("u", json!("ok")),
-        json!({"type":"message","role":"tool_result","tool_call_id":"bad id!","status":"error","content":""}),
+        json!({"type":"message","role":"tool_result","tool_call_id":"bad id!","status":"error","content":"no"}),
         result("n", json!("ok")),
         json!({"type":"message","role":"tool_result","tool_call_id":"f","content":"ok"}),
         end(),
@@ -392,10 +392,14 @@ fn a_failed_call_has_text_alone_and_some() {
     // behind the results, before the next message
     assert_eq!(*content[5], json!([image, document, image]));
     assert_eq!(content[6][0]["id"], "c");
-    assert_eq!(result(7), (&json!(NO_OUTPUT), &json!(true)));
+    // that it failed without a word is told to the next relay only
+    assert_eq!(result(7), (&json!(" "), &Json::Null));
+    assert_eq!(lines[7]["relay"]["status"], "error");
     assert!(written.losses.iter().any(|l| l.starts_with("3 images or documents")), "{:?}", written.losses);
-    let back: Vec<Json> = live(&read(&written.path)).iter().map(|r| r["content"].clone()).collect();
-    assert_eq!(back.last().unwrap(), "");
+    let records = read(&written.path);
+    let back = live(&records);
+    let last = back.last().unwrap();
+    assert_eq!((&last["content"], &last["status"]), (&json!(" "), &json!("error")));
 }
 
 #[test]
