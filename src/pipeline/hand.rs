@@ -85,37 +85,56 @@ pub fn run(
     let mut chain = Chain::new(stages);
     let read = read::Options { via: via("read", Vec::new()), ..options.read.clone() };
     let mut secrets = (!options.redact).then(|| redact::usual(&world.clone(), false, true)).transpose()?;
-    let report = RefCell::new(report);
+    let later = RefCell::new(Vec::new());
     let mut whole = true;
-    write::fed(&options.write, world, emit, &mut Shared(&report), |written| {
+    let handed = write::fed(&options.write, world, emit, &mut Later(&later), |written| {
         let mut counted = Counted { secrets: secrets.as_mut(), out: written, tape: Tape::new() };
         let mut through = Through::new(&mut chain, &mut counted);
-        whole = read::run(&read, world, &mut through, &mut Shared(&report))?;
-        through.end()
-    })?;
+        whole = read::run(&read, world, &mut through, report)?;
+        through.end()?;
+        // before the other agent may take over
+        tell(&later, report);
+        Ok(())
+    });
+    tell(&later, report);
+    handed?;
     let found: u64 =
         secrets.iter().flat_map(|s| s.tally().rules.into_values()).map(|(_, values)| values).sum();
     if found > 0 {
         let what = if found == 1 { "1 value looks" } else { &format!("{found} values look") };
-        report.borrow_mut().say(&format!("{what} like secrets and went along: --redact replaces them"));
+        report.say(&format!("{what} like secrets and went along: --redact replaces them"));
     }
     Ok(whole)
 }
 
-/// One report for the stages at both ends.
-struct Shared<'c, 'r>(&'c RefCell<&'r mut dyn Report>);
+/// What the writer says, kept until the reader, which began first, has said what it read.
+struct Later<'c>(&'c RefCell<Vec<Said>>);
 
-impl Report for Shared<'_, '_> {
+enum Said {
+    Line(String),
+    Failure(Error),
+}
+
+impl Report for Later<'_> {
     fn say(&mut self, line: &str) {
-        self.0.borrow_mut().say(line);
+        self.0.borrow_mut().push(Said::Line(line.to_owned()));
     }
 
     fn fail(&mut self, error: &Error) {
-        self.0.borrow_mut().fail(error);
+        let mut same = Error::failed(error.to_string());
+        if let Some(hint) = error.hint() {
+            same = same.with_hint(hint);
+        }
+        self.0.borrow_mut().push(Said::Failure(same));
     }
+}
 
-    fn passed(&mut self, records: u64) {
-        self.0.borrow_mut().passed(records);
+fn tell(later: &RefCell<Vec<Said>>, report: &mut dyn Report) {
+    for said in later.take() {
+        match said {
+            Said::Line(line) => report.say(&line),
+            Said::Failure(error) => report.fail(&error),
+        }
     }
 }
 
