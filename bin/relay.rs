@@ -41,7 +41,8 @@ fn main() -> ExitCode {
         let wanted = Wanted { sessions, project, any_project, headless, configured, ..Wanted::default() };
         let read = read::Options { agent: from, wanted, ..read::Options::default() };
         let (project, title, dry_run, register) = (h.into, h.title, h.dry_run, h.register);
-        let write = WriteOptions { project, title, dry_run, register, ..WriteOptions::default() };
+        let map_path = h.map_path.into_iter().map(|(old, new)| (old, stage.world.resolve(&new))).collect();
+        let write = WriteOptions { project, map_path, title, dry_run, register, ..WriteOptions::default() };
         let (target, prompt) = (to, (!h.prompt.is_empty()).then(|| h.prompt.join(" ")));
         let (json, resume) = (h.json, h.resume);
         let write = write::Options { target, write, json, resume, prompt, ..write::Options::default() };

@@ -120,3 +120,19 @@ fn the_first_word_is_an_agent_or_a_command() {
     let out = sandbox.shell("relay --help").run().success();
     assert!(out.text().contains("relay claude codex --resume"), "{}", out.text());
 }
+
+#[test]
+fn a_directory_that_is_not_here_is_named_or_mapped() {
+    let sandbox = Sandbox::new();
+    let case = cases("claude").into_iter().find(|f| f.ends_with("the-last-branch-is-live")).unwrap();
+    sandbox.write("project/session.jsonl", std::fs::read(case.join("session.jsonl")).unwrap());
+    let out = sandbox.shell("relay claude codex ./session.jsonl").run().expect_code(1);
+    assert!(
+        out.errors().contains("--into DIR, or another machine's paths with --map-path"),
+        "{}",
+        out.errors()
+    );
+    let out =
+        sandbox.shell("relay -q claude codex ./session.jsonl --map-path /made/up/pond=.").run().success();
+    assert!(out.text().contains(sandbox.project().to_str().unwrap()), "{}", out.text());
+}

@@ -1,5 +1,6 @@
 //! Arguments of `relay FROM TO`.
 
+use super::write::pair;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,6 +33,9 @@ pub struct Handing {
     /// Go on in this directory [default: the session's own, which must exist]
     #[arg(long, value_name = "DIR")]
     pub into: Option<PathBuf>,
+    /// Read paths of another machine that begin with OLD as paths that begin with NEW: /Users/me=/home/me
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    pub map_path: Vec<(String, PathBuf)>,
     /// Give the new session this title [default: the source's]
     #[arg(long)]
     pub title: Option<String>,

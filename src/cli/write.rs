@@ -61,7 +61,7 @@ pub struct Writing {
 }
 
 /// OLD is absolute on its own machine, or begins with a placeholder of relay-redact. NEW is a path of this one.
-fn pair(text: &str) -> Result<(String, PathBuf), String> {
+pub(super) fn pair(text: &str) -> Result<(String, PathBuf), String> {
     let good = |old: &str| is_absolute(old) || old.starts_with("<REDACTED:");
     match text.split_once('=') {
         Some((old, new)) if good(old) && !new.is_empty() && !is_of_windows(new) => {

@@ -97,7 +97,14 @@ pub fn run(
         Ok(())
     });
     tell(&later, report);
-    handed?;
+    handed.map_err(|e| match e.hint() {
+        // here the writer's directory has a word of its own
+        Some(hint) if hint.contains("--project DIR, or") => {
+            let hint = hint.replace("--project DIR", "--into DIR");
+            e.with_hint(hint)
+        }
+        _ => e,
+    })?;
     let found: u64 =
         secrets.iter().flat_map(|s| s.tally().rules.into_values()).map(|(_, values)| values).sum();
     if found > 0 {
