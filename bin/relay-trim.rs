@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             safety: t.safety,
             summary_reserve: t.summary_reserve,
             keep_tools: t.keep_tools.or(stage.config.tool_call_keep_recent).unwrap_or(usual.keep_tools),
-            recent_turns: t.recent_turns,
+            recent_turns: t.recent_turns.or(stage.config.recent_turns),
             drop: t.drop,
             explain: t.explain,
             ..usual

@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         let settings = hand::Settings {
             window: trim::Configured { window: found.context_window, reserved: found.reserved_tokens },
             keep_tools: stage.config.tool_call_keep_recent,
+            recent_turns: stage.config.recent_turns,
             summary: stage.config.summary_max_tokens,
         };
         let (sessions, project, any_project, headless) =

@@ -567,3 +567,17 @@ fn one_is_one() {
     let out = typed(&sandbox, "relay-write codex --project . <one").run().success();
     assert!(out.errors().contains(": 1 message, about "), "{}", out.errors());
 }
+
+#[test]
+fn a_path_as_first_word_is_a_session_of_whatever_agent() {
+    let sandbox = Sandbox::new();
+    let path = session(&sandbox);
+    let read = |line: String| sandbox.shell(&line).run().success().text();
+    let named = read(format!("relay-read -q claude {} --no-via", path.display()));
+    assert_eq!(read(format!("relay-read {} -q --no-via", path.display())), named);
+    std::fs::copy(&path, sandbox.project().join("here.jsonl")).unwrap();
+    assert!(read("relay-read here.jsonl -q".to_owned()).starts_with("{\"type\":\"session\""));
+    // a word that is neither is what it was
+    let out = sandbox.shell("relay-read not-here.jsonl").run().expect_code(2);
+    assert!(out.errors().contains("invalid value"), "{}", out.errors());
+}

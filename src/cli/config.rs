@@ -22,6 +22,8 @@ pub struct Config {
     pub summary_max_tokens: Option<u64>,
     /// How many of the newest tool results relay-trim leaves whole.
     pub tool_call_keep_recent: Option<u64>,
+    /// How many turns relay-trim keeps at most.
+    pub recent_turns: Option<u64>,
 }
 
 /// Settings of one agent.
@@ -74,6 +76,7 @@ impl Config {
             agents: BTreeMap::new(),
             summary_max_tokens: file.relay.summary_max_tokens.map(|n| n.0),
             tool_call_keep_recent: file.relay.tool_call_keep_recent.map(|n| n.0),
+            recent_turns: file.relay.recent_turns.map(|n| n.0).filter(|n| *n > 0),
         };
         for (name, found) in file.agents {
             if !agents.contains(&name.get_ref().as_str()) {
@@ -124,6 +127,7 @@ struct AgentTable {
 struct RelayTable {
     summary_max_tokens: Option<Size>,
     tool_call_keep_recent: Option<Size>,
+    recent_turns: Option<Size>,
 }
 
 /// A number, or a text such as `"150k"`.
@@ -201,7 +205,7 @@ mod tests {
     fn every_documented_key_is_taken() {
         let config = parse(
             "[agents.mallard]\nsession_root = \"~/.mallard/projects\"\ncontext_window = \"200k\"\nreserved_tokens = 50000\n\
-             [relay]\nsummary_max_tokens = 2000\ntool_call_keep_recent = 5\n",
+             [relay]\nsummary_max_tokens = 2000\ntool_call_keep_recent = 5\nrecent_turns = 9\n",
         )
         .unwrap();
         assert_eq!(config.session_root("mallard"), Some(Path::new("/home/u/.mallard/projects")));
@@ -209,6 +213,7 @@ mod tests {
         assert_eq!(config.agents["mallard"].context_window, Some(200_000));
         assert_eq!(config.agents["mallard"].reserved_tokens, Some(50_000));
         assert_eq!((config.summary_max_tokens, config.tool_call_keep_recent), (Some(2000), Some(5)));
+        assert_eq!(config.recent_turns, Some(9));
         assert_eq!(parse("").unwrap(), Config::default());
     }
 
@@ -229,7 +234,8 @@ mod tests {
             "config.toml:5: unknown key `context_widow` | did you mean `context_window`?"
         );
         assert!(
-            says("[relay]\ncolour = 1\n").contains("known here: summary_max_tokens, tool_call_keep_recent")
+            says("[relay]\ncolour = 1\n")
+                .contains("known here: summary_max_tokens, tool_call_keep_recent, recent_turns")
         );
         // the wrong line is named where the same key is right elsewhere
         let twice = "[agents.mallard]\ncontext_window = 1\n[agents.gander]\ncontext_window = -1\n";

@@ -47,11 +47,11 @@ use crate::stream::{Input, Output, Report as _, Sink, World, longest_line, one_b
 use clap::builder::ValueParser;
 use clap::{ArgMatches, Args, FromArgMatches, Parser};
 use progress::Progress;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::FileTypeExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Exit codes, as every `--help` prints them.
@@ -346,14 +346,15 @@ fn run<A: Parser>(
             return ExitCode::from(e.exit_code());
         }
     };
-    let (arguments, common, via) = match parse::<A>(command, std::env::args_os().collect(), example) {
-        Ok(parsed) => parsed,
-        Err(Stop::Show(text)) => {
-            let shown = out.output.put(text.trim_end().as_bytes()).map_err(anyhow::Error::from);
-            return finish(out, report, false, shown.map(|()| Exit::Done));
-        }
-        Err(Stop::Usage(e)) => return finish(out, report, stream, Err(e.into())),
-    };
+    let (arguments, common, via) =
+        match parse::<A>(command, with_auto(std::env::args_os().collect()), example) {
+            Ok(parsed) => parsed,
+            Err(Stop::Show(text)) => {
+                let shown = out.output.put(text.trim_end().as_bytes()).map_err(anyhow::Error::from);
+                return finish(out, report, false, shown.map(|()| Exit::Done));
+            }
+            Err(Stop::Usage(e)) => return finish(out, report, stream, Err(e.into())),
+        };
     report.quiet = common.quiet;
     longest_line(common.max_line);
     report.progress = Progress::new(common.progress && io::stderr().is_terminal());
@@ -429,6 +430,20 @@ enum Stop {
     Show(String),
     /// It cannot be understood.
     Usage(Error),
+}
+
+/// A path as the first word of relay-read means a session of whatever agent it is.
+fn with_auto(mut given: Vec<OsString>) -> Vec<OsString> {
+    let own = given.first().is_some_and(|own| Path::new(own).file_name() == Some("relay-read".as_ref()));
+    if own && given.get(1).is_some_and(|word| is_path(word)) {
+        given.insert(1, "auto".into());
+    }
+    given
+}
+
+fn is_path(word: &OsStr) -> bool {
+    let bytes = word.as_encoded_bytes();
+    !bytes.starts_with(b"-") && (bytes.contains(&b'/') || Path::new(word).is_file())
 }
 
 fn parse<A: Parser>(

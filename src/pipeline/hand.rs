@@ -35,6 +35,8 @@ pub struct Settings {
     pub window: trim::Configured,
     /// How many of the newest tool results stay whole.
     pub keep_tools: Option<u64>,
+    /// How many turns stay at most.
+    pub recent_turns: Option<u64>,
     /// Size of a summary in tokens.
     pub summary: Option<u64>,
 }
@@ -47,6 +49,7 @@ impl Options {
     pub fn new(read: read::Options, write: write::Options, settings: &Settings) -> Result<Options> {
         let mut fit = trim::target(&write.target, |_| settings.window)?;
         fit.keep_tools = settings.keep_tools.unwrap_or(fit.keep_tools);
+        fit.recent_turns = settings.recent_turns;
         let (keep_tools, configured) = (settings.keep_tools, settings.window);
         let write = write::Options { fit: true, keep_tools, configured, ..write };
         Ok(Options { read, redact: false, trim: fit, summary: settings.summary, write, version: None })
